@@ -1,0 +1,1 @@
+"""headrace: answers over your own documents, in runs that are never lost."""

@@ -1,0 +1,302 @@
+"""What a run is given: its settings and the things it may talk to."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from .state import Hit, Turn, Usage
+
+# --- what is kept -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnowledgeBase:
+    """A set of documents searched together; `version` rises with every change to its content."""
+
+    id: str
+    tenant_id: str
+    name: str
+    description: str
+    kind: Literal["document", "faq"]
+    settings: Mapping[str, Any]
+    embedding_model: str
+    version: int
+    created_at: str
+    updated_at: str
+    document_count: int = 0
+
+
+DocumentStatus = Literal["pending", "processing", "ready", "failed", "deleting"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One file or text. `error` is a sentence for a person, set when `status` is failed."""
+
+    id: str
+    kb_id: str
+    title: str
+    media_type: str
+    sha256: str
+    bytes: int
+    status: DocumentStatus
+    error: str | None
+    revision: int
+    chunk_count: int
+    stage: str
+    done: int
+    total: int
+    created_at: str
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A piece of a document. Children (`text`, `table`) are searched; a `parent` is their context."""
+
+    id: str
+    revision: int
+    kb_id: str
+    document_id: str
+    kind: str
+    chunk_index: int
+    text: str
+    page: int | None = None
+    boxes: Sequence[Sequence[float]] = ()
+    section: str | None = None
+    pre_chunk_id: str | None = None
+    next_chunk_id: str | None = None
+    parent_chunk_id: str | None = None
+    enabled: bool = True
+
+
+class Catalogue(Protocol):
+    """What stages read of knowledge bases, documents and chunks. Unknown ids are left out."""
+
+    async def kbs(self, ids: Sequence[str]) -> Mapping[str, KnowledgeBase]: ...
+
+    async def documents(self, ids: Sequence[str]) -> Mapping[str, Document]: ...
+
+    async def chunks(self, ids: Sequence[str]) -> Mapping[str, Chunk]: ...
+
+
+class Passages(Protocol):
+    """Texts by reference: a catalogue chunk, or anything made during the run by content hash."""
+
+    async def read(self, hits: Sequence[Hit]) -> list[str | None]:
+        """The text of each hit, in order; None where it is gone."""
+        ...
+
+    async def keep(self, texts: Sequence[str]) -> list[str]:
+        """Store texts durably, before the checkpoint that mentions them. Returns their sha256."""
+        ...
+
+
+class Messages(Protocol):
+    """Earlier turns of a session."""
+
+    async def turns(self, session_id: str, *, before: str, limit: int) -> list[Turn]:
+        """Complete turns among the latest `limit` messages before message `before`, oldest first."""
+        ...
+
+
+# --- how it is found --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A chunk and its score in one channel: cosine for vectors, BM25 for keywords."""
+
+    chunk_id: str
+    score: float
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors. `model` is its identity: name and, where there is one, endpoint."""
+
+    @property
+    def model(self) -> str: ...
+
+    async def embed_queries(self, texts: Sequence[str]) -> list[list[float]]: ...
+
+    async def embed_passages(self, texts: Sequence[str]) -> list[list[float]]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexEntry:
+    """One chunk as an index takes it; `vector` is empty for a keyword index."""
+
+    chunk_id: str
+    document_id: str
+    text: str
+    vector: Sequence[float] = ()
+
+
+class VectorIndex(Protocol):
+    """Nearest neighbours by cosine, one collection per knowledge base and embedding model.
+
+    A collection that was never written to is empty, not an error. `add` replaces entries with the
+    same chunk id. Raises DependencyFailed when the store does not answer.
+    """
+
+    async def add(self, kb_id: str, model: str, entries: Sequence[IndexEntry]) -> None: ...
+
+    async def delete(self, kb_id: str, model: str, chunk_ids: Sequence[str]) -> None: ...
+
+    async def drop(self, kb_id: str) -> None: ...
+
+    async def ids(self, kb_id: str, model: str) -> set[str]: ...
+
+    async def search(
+        self, kb_id: str, model: str, vector: Sequence[float], *, limit: int, document_ids: Sequence[str] = ()
+    ) -> list[Scored]:
+        """Best first; `document_ids`, when given, narrows the search to them."""
+        ...
+
+
+class KeywordIndex(Protocol):
+    """BM25 over the tokens of `text.tokens`, one index per knowledge base. As `VectorIndex` otherwise."""
+
+    async def add(self, kb_id: str, entries: Sequence[IndexEntry]) -> None: ...
+
+    async def delete(self, kb_id: str, chunk_ids: Sequence[str]) -> None: ...
+
+    async def drop(self, kb_id: str) -> None: ...
+
+    async def ids(self, kb_id: str) -> set[str]: ...
+
+    async def search(
+        self, kb_id: str, query: str, *, limit: int, document_ids: Sequence[str] = ()
+    ) -> list[Scored]:
+        """Best first; a score of 0 is no hit."""
+        ...
+
+
+class Reranker(Protocol):
+    """Scores passages against a query on [0,1]."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
+        """One score per passage, in order. Raises DependencyFailed."""
+        ...
+
+
+# --- who answers ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMessage:
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quotable:
+    """A passage that an answer may cite by its alias."""
+
+    alias: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatPrompt:
+    """What a model is asked: rendered messages, and the parts they were rendered from.
+
+    A generating model reads `messages`; the extractive one reads the parts.
+    """
+
+    messages: Sequence[ChatMessage]
+    question: str = ""
+    passages: Sequence[Quotable] = ()
+    language: str = "en"
+    intent: str = "kb_search"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatOptions:
+    """Sampling; None leaves it to the provider."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatPiece:
+    """One piece of a streamed answer. `usage` comes with the last piece where the provider counts."""
+
+    kind: Literal["thinking", "answer", "usage"]
+    text: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+class ChatModel(Protocol):
+    """Answers in pieces.
+
+    Raises DependencyFailed (down, slow) or DependencyRefused (401, garbage). What fails before the
+    first piece is tried again by the adapter; after it the error goes through.
+    """
+
+    @property
+    def name(self) -> str:
+        """For people: never a path or an address."""
+        ...
+
+    @property
+    def context_tokens(self) -> int: ...
+
+    @property
+    def generates(self) -> bool:
+        """False for the extractive answerer: it quotes, and can neither rewrite nor chat."""
+        ...
+
+    def stream(self, prompt: ChatPrompt, options: ChatOptions) -> AsyncIterator[ChatPiece]: ...
+
+
+class Prompts(Protocol):
+    """Templates by kind, id and language. Placeholders are substituted once."""
+
+    def text(self, kind: str, id: str = "default", *, language: str = "en", **values: str) -> str:
+        """Raises KeyError for an unknown kind or id: a wrong name is a bug, found by tests."""
+        ...
+
+
+class Emitter(Protocol):
+    """Appends to the run's event log; synchronous, so that a task's events precede its result."""
+
+    def __call__(
+        self, response_type: str, content: str = "", *, data: Mapping[str, Any] | None = None, **top: Any
+    ) -> None: ...
+
+    def new_segment(self) -> int:
+        """A number for a run of `answer` or `thinking` pieces, not used before in this run."""
+        ...
+
+    def open_call(self, tool_name: str, arguments: Mapping[str, Any]) -> None:
+        """Emit `tool_call` for a progress window."""
+        ...
+
+    def close_call(self, tool_name: str, result: Mapping[str, Any]) -> None:
+        """Emit the `tool_result` of the open window of that name; nothing when none is open."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """One per run; frozen. `understand` is None where no model can rewrite (rules do it then)."""
+
+    catalogue: Catalogue
+    passages: Passages
+    messages: Messages
+    embedder: Embedder
+    vectors: VectorIndex
+    keywords: KeywordIndex
+    prompts: Prompts
+    chat: ChatModel
+    emit: Emitter
+    understand: ChatModel | None = None
+    reranker: Reranker | None = None

@@ -1,0 +1,1 @@
+"""In what order the stages run."""

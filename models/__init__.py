@@ -1,0 +1,1 @@
+"""Adapters for what computes: embeddings, chat models, rerankers."""

@@ -1,0 +1,1 @@
+"""What happens at each stage: one node per module."""

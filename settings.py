@@ -1,0 +1,167 @@
+"""What can be configured: HEADRACE_* variables, `.env`, and `headrace.toml` in the data folder.
+
+The environment wins over `.env`, which wins over the file.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from .errors import BadRequest, StartRefused
+
+SETTINGS_FILE = "headrace.toml"
+
+Role = Literal["chat", "understand", "embedding", "rerank"]
+
+
+class Knobs(BaseModel):
+    """What may be set by default, per knowledge base and per request, in this order."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    embedding_top_k: int = Field(50, ge=1, le=500, description="hits that leave search_chunks")
+    rerank_top_k: int = Field(10, ge=1, le=100, description="hits that reach the model")
+    vector_threshold: float = Field(0.0, ge=0, le=1, description="least cosine; 0 = no filter")
+    keyword_threshold: float = Field(0.0, ge=0, description="least keyword score; 0 = no filter")
+    rerank_threshold: float = Field(0.3, ge=0, le=1, description="least score of the reranker")
+    mmr_lambda: float | None = Field(None, ge=0, le=1, description="default: 0.7, 1.0 without a reranker")
+    max_rounds: int = Field(5, le=50, description="turns of history; 0 or less switches history off")
+    enable_rewrite: bool = Field(True, description="let a chat model rewrite the question")
+    citation_enabled: bool = Field(True, description="inline citations")
+    fallback_strategy: Literal["fixed", "model"] = Field("fixed", description="who says that nothing fits")
+    fallback_response: str | None = Field(None, max_length=4000, description="the fixed sentence")
+    partial_ok: bool = Field(False, description="go on when some stores fail")
+    run_limit_s: float = Field(1800, gt=0, le=86_400, description="hard limit of a run, seconds")
+    temperature: float | None = Field(None, ge=0, le=2)
+    top_p: float | None = Field(None, gt=0, le=1)
+    seed: int | None = None
+    max_tokens: int | None = Field(None, ge=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One OpenAI-compatible server: where, with which key, which model, how long to wait (seconds)."""
+
+    base_url: str
+    api_key: SecretStr | None
+    model: str
+    timeout_s: float
+
+
+class Settings(BaseSettings, Knobs):  # pyright: ignore[reportIncompatibleVariableOverride]  # two pydantic bases
+    """Everything the composition root reads. Nothing below it looks at the environment."""
+
+    model_config = SettingsConfigDict(env_prefix="HEADRACE_", env_file=".env", extra="ignore")
+
+    data: Path = Path("~/.local/share/headrace")
+    host: str = "127.0.0.1"
+    port: int = Field(8000, ge=0, le=65535)
+    open: bool = Field(False, description="serve another address than loopback without keys")
+    allowed_hosts: list[str] = Field([], description="names other than loopback that may stand in Host")
+    upload_limit_mb: float = Field(50, gt=0)
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    user_dictionary: Path | None = Field(None, description="jieba user dictionary")
+
+    chat_base_url: str | None = None
+    chat_api_key: SecretStr | None = None
+    chat_model: str | None = None
+    chat_timeout_s: float = Field(120, gt=0)
+    chat_context: int = Field(8192, ge=512, description="tokens")
+    chat_gguf: Path | None = None
+    understand_base_url: str | None = None
+    understand_api_key: SecretStr | None = None
+    understand_model: str | None = None
+    understand_timeout_s: float = Field(30, gt=0)
+    embedding_base_url: str | None = None
+    embedding_api_key: SecretStr | None = None
+    embedding_model: str | None = None
+    embedding_timeout_s: float = Field(60, gt=0)
+    rerank_base_url: str | None = None
+    rerank_api_key: SecretStr | None = None
+    rerank_model: str | None = None
+    rerank_timeout_s: float = Field(30, gt=0)
+
+    parse_timeout_s: float = Field(120, gt=0, description="longest time one file may take to parse")
+    parse_memory_mb: int = Field(2048, ge=256, description="most memory the parser may use")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings, env_settings, dotenv_settings, TomlConfigSettingsSource(settings_cls))
+
+    def endpoint(self, role: Role) -> Endpoint | None:
+        """The server for a role, or None where the role has no address of its own."""
+        base_url: str | None = getattr(self, f"{role}_base_url")
+        if not base_url:
+            return None
+        return Endpoint(
+            base_url=base_url.rstrip("/"),
+            api_key=getattr(self, f"{role}_api_key"),
+            model=getattr(self, f"{role}_model") or "",
+            timeout_s=getattr(self, f"{role}_timeout_s"),
+        )
+
+    def knobs(self) -> Knobs:
+        """The defaults of a run."""
+        return Knobs.model_validate(self.model_dump(include=set(Knobs.model_fields)))
+
+
+def load_settings(*, data: Path | None = None, config: Path | None = None, **overrides: Any) -> Settings:
+    """Read all sources. `data` and `overrides` come from the command line and win.
+
+    Raises StartRefused with the name of the setting when a value is not possible.
+    """
+    given = {name: value for name, value in overrides.items() if value is not None}
+    if data is not None:
+        given["data"] = data
+    try:
+        folder = Settings(**given).data.expanduser()
+        file = config or folder / SETTINGS_FILE
+
+        class FromFile(Settings):
+            model_config = SettingsConfigDict(
+                env_prefix="HEADRACE_", env_file=".env", extra="ignore", toml_file=file
+            )
+
+        settings = FromFile(**given)
+    except ValidationError as error:
+        raise StartRefused(_explain(error)) from error
+    return settings.model_copy(update={"data": settings.data.expanduser()})
+
+
+def effective_knobs(
+    defaults: Knobs, kb_settings: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]
+) -> Knobs:
+    """Defaults < knowledge bases < request. Where knowledge bases disagree, the default holds.
+
+    Raises BadRequest (422) that names an unknown or impossible setting.
+    """
+    agreed: dict[str, Any] = {}
+    for name in {name for settings in kb_settings for name in settings}:
+        values = [settings[name] for settings in kb_settings if name in settings]
+        if len(values) == len(kb_settings) and all(value == values[0] for value in values):
+            agreed[name] = values[0]
+    try:
+        return Knobs.model_validate({**defaults.model_dump(), **agreed, **asked})
+    except ValidationError as error:
+        raise BadRequest(_explain(error), code="bad_setting") from error
+
+
+def _explain(error: ValidationError) -> str:
+    # Only names and reasons: a rejected value may be a key that was put into the wrong setting.
+    return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_input=False))

@@ -1,0 +1,198 @@
+"""What one question carries through the graph: hits and numbers, never texts (docs/architecture.md)."""
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar
+
+T = TypeVar("T")
+
+ChunkKind = Literal["text", "parent", "table"]
+MatchType = Literal["vector", "keyword", "both", "history"]
+Intent = Literal[
+    "kb_search",
+    "web_search",
+    "greeting",
+    "chitchat",
+    "follow_up",
+    "image_only",
+    "doc_only",
+    "summarize",
+    "clarification",
+]
+RerankVerdict = Literal["ok", "skipped", "failed", "rejected"]
+Outcome = Literal["answered", "declined", "fallback", "chat"]
+
+
+class Source(TypedDict):
+    """Where in its document a chunk stands; what the parser does not know is None."""
+
+    page: int | None
+    boxes: list[list[float]]
+    section: str | None
+    url: str | None
+
+
+class Hit(TypedDict):
+    """One chunk and how well it matched. Its text is read through `Context.passages`."""
+
+    chunk_id: str
+    chunk_revision: int
+    kb_id: str
+    document_id: str
+    kind: str
+    match_type: str
+    chunk_index: int
+    passage: NotRequired[str]  # sha256 of the text as used, once that differs from the chunk's
+    score: float
+    scores: dict[str, float | None]  # by stage: vector, keyword, fused, rerank, composite, final
+    ranks: dict[str, int]  # by channel, from 1
+    marks: list[str]
+    sub_chunk_ids: list[str]
+    source: Source
+
+
+class Departure(TypedDict):
+    """Why a hit left the pipeline."""
+
+    chunk_id: str
+    stage: str
+    reason: str
+    score: float | None
+    limit: float | None
+
+
+class StageWarning(TypedDict):
+    """What a run went on without."""
+
+    stage: str
+    code: str
+    message: str
+
+
+class Turn(TypedDict):
+    """One finished question and answer of the session; `references` are hits of that answer."""
+
+    request_id: str
+    user: str
+    assistant: str
+    references: list[Hit]
+
+
+class Usage(TypedDict):
+    """Tokens as the provider counted them; empty when it did not."""
+
+    prompt_tokens: NotRequired[int]
+    completion_tokens: NotRequired[int]
+
+
+class Knobs(TypedDict):
+    """The settings of one run after defaults, knowledge bases and request were put together."""
+
+    embedding_top_k: int
+    rerank_top_k: int
+    vector_threshold: float
+    keyword_threshold: float
+    rerank_threshold: float
+    mmr_lambda: float | None  # None: 0.7 with a reranker, 1.0 without
+    max_rounds: int
+    enable_rewrite: bool
+    citation_enabled: bool
+    fallback_strategy: str
+    fallback_response: str | None
+    partial_ok: bool
+    run_limit_s: float
+    temperature: float | None
+    top_p: float | None
+    seed: int | None
+    max_tokens: int | None
+
+
+class Asked(Knobs):
+    """The effective request: fixed in the first checkpoint, never changed by a stage."""
+
+    query: str
+    session_id: str
+    message_id: str  # of the assistant's message
+    user_message_id: str
+    request_id: str
+    run_id: str
+    tenant_id: str
+    language: str  # "zh" or "en": the language that the product's own sentences use
+    kb_ids: list[str]
+    document_ids: list[str]
+    quoted_context: str | None
+
+
+def append_all(left: list[T], right: list[T]) -> list[T]:
+    """Concatenate.
+
+    Not commutative and not idempotent: it relies on LangGraph applying each finished task's writes
+    once, in task order. Several nodes write these channels, some in the same step.
+    """
+    return [*left, *right]
+
+
+def merge_timings(left: dict[str, float], right: dict[str, float]) -> dict[str, float]:
+    """Union by node name, the later value wins.
+
+    Idempotent; commutative as long as no two tasks of a step share a name, which node names ensure.
+    """
+    return {**left, **right}
+
+
+class Ask(TypedDict):
+    """What starts a run."""
+
+    request: Asked
+
+
+class RagState(Ask):
+    """Every channel of the graph. The node that writes a channel is named beside it."""
+
+    history: NotRequired[list[Turn]]  # load_history, oldest first
+    rewritten_query: NotRequired[str]  # understand_query
+    intent: NotRequired[Intent]  # understand_query
+    uses_history: NotRequired[bool]  # understand_query
+    chunk_hits: NotRequired[list[Hit]]  # search_chunks
+    hits: NotRequired[list[Hit]]  # collect_results
+    ranked: NotRequired[list[Hit]]  # rerank
+    rerank_verdict: NotRequired[RerankVerdict]  # rerank
+    merged: NotRequired[list[Hit]]  # merge_chunks
+    selected: NotRequired[list[Hit]]  # filter_top_k
+    aliases: NotRequired[dict[str, str]]  # assemble_context: alias (c1) -> chunk id
+    budget: NotRequired[dict[str, Any]]  # assemble_context: characters and passages kept, cut, dropped
+    answer: NotRequired[str]  # generate_answer | fallback, with public citation tags
+    thinking: NotRequired[str]  # generate_answer
+    usage: NotRequired[Usage]  # generate_answer
+    model: NotRequired[str]  # generate_answer: the model's name, never a path or an address
+    declined: NotRequired[bool]  # generate_answer
+    fell_back: NotRequired[bool]  # fallback
+    outcome: NotRequired[Outcome]  # finalize
+    warnings: NotRequired[Annotated[list[StageWarning], append_all]]
+    departures: NotRequired[Annotated[list[Departure], append_all]]
+    timings: NotRequired[Annotated[dict[str, float], merge_timings]]  # milliseconds by node
+
+
+class Update(TypedDict, total=False):
+    """What a node may return: only the channels it changed."""
+
+    history: list[Turn]
+    rewritten_query: str
+    intent: Intent
+    uses_history: bool
+    chunk_hits: list[Hit]
+    hits: list[Hit]
+    ranked: list[Hit]
+    rerank_verdict: RerankVerdict
+    merged: list[Hit]
+    selected: list[Hit]
+    aliases: dict[str, str]
+    budget: dict[str, Any]
+    answer: str
+    thinking: str
+    usage: Usage
+    model: str
+    declined: bool
+    fell_back: bool
+    outcome: Outcome
+    warnings: list[StageWarning]
+    departures: list[Departure]
+    timings: dict[str, float]

@@ -1,0 +1,1 @@
+"""Adapters for what is kept: vectors, keywords, the catalogue and original files."""

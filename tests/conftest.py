@@ -1,0 +1,8 @@
+"""Suite-wide settings."""
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"

@@ -1,0 +1,1 @@
+"""Arithmetic on text and rankings, without I/O."""

@@ -172,6 +172,20 @@ class KeywordIndex(Protocol):
         ...
 
 
+class Tokens(Protocol):
+    """Words as the keyword index sees them (`text.tokens`): folded, stemmed, segmented.
+
+    `index` for text that is searched, `query` without stop and question words, `content` as `query`
+    but with single Han characters, for telling how alike two texts are.
+    """
+
+    def index(self, text: str) -> list[str]: ...
+
+    def query(self, text: str) -> list[str]: ...
+
+    def content(self, text: str) -> list[str]: ...
+
+
 class Reranker(Protocol):
     """Scores passages against a query on [0,1]."""
 
@@ -295,6 +309,7 @@ class Context:
     embedder: Embedder
     vectors: VectorIndex
     keywords: KeywordIndex
+    tokens: Tokens
     prompts: Prompts
     chat: ChatModel
     emit: Emitter

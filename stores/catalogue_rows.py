@@ -1,0 +1,75 @@
+"""Rows of the catalogue to values and back."""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from ..context import Chunk, Document, KnowledgeBase
+
+
+def to_kb(row: sqlite3.Row) -> KnowledgeBase:
+    return KnowledgeBase(
+        id=row["id"],
+        tenant_id=row["tenant_id"],
+        name=row["name"],
+        description=row["description"],
+        kind=row["kind"],
+        settings=json.loads(row["settings"]),
+        embedding_model=row["embedding_model"],
+        version=row["version"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        document_count=row["document_count"],
+    )
+
+
+def to_document(row: sqlite3.Row) -> Document:
+    return Document(**{name: row[name] for name in row.keys()})  # a Row iterates its values
+
+
+def to_chunk(row: sqlite3.Row) -> Chunk:
+    return Chunk(
+        id=row["id"],
+        revision=row["revision"],
+        kb_id=row["kb_id"],
+        document_id=row["document_id"],
+        kind=row["kind"],
+        chunk_index=row["chunk_index"],
+        text=row["text"],
+        page=row["page"],
+        boxes=json.loads(row["boxes"]),
+        section=row["section"],
+        pre_chunk_id=row["pre_chunk_id"],
+        next_chunk_id=row["next_chunk_id"],
+        parent_chunk_id=row["parent_chunk_id"],
+        enabled=bool(row["enabled"]),
+    )
+
+
+def chunk_row(chunk: Chunk, document: Document) -> dict[str, Any]:
+    return {
+        "id": chunk.id,
+        "kb_id": document.kb_id,
+        "document_id": document.id,
+        "revision": chunk.revision,
+        "kind": chunk.kind,
+        "chunk_index": chunk.chunk_index,
+        "text": chunk.text,
+        "page": chunk.page,
+        "boxes": json.dumps([[*box] for box in chunk.boxes]),
+        "section": chunk.section,
+        "pre_chunk_id": chunk.pre_chunk_id,
+        "next_chunk_id": chunk.next_chunk_id,
+        "parent_chunk_id": chunk.parent_chunk_id,
+        "enabled": int(chunk.enabled),
+    }
+
+
+def insert(table: str, row: Mapping[str, Any]) -> str:
+    return f"insert into {table} ({', '.join(row)}) values ({', '.join(f':{name}' for name in row)})"
+
+
+def update(table: str, row: Mapping[str, Any]) -> str:
+    changed = ", ".join(f"{name} = :{name}" for name in row if name != "id")
+    return f"update {table} set {changed} where id = :id"

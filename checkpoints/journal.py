@@ -1,0 +1,215 @@
+"""One file and one connection that writes to it: what waits while it is busy becomes its next transaction."""
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from .schema import prepare
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+
+# More than this in one transaction would make the first of them wait long for its commit.
+MOST_PER_COMMIT = 1000
+READERS = 2
+BUSY_TIMEOUT_S = 10.0
+
+
+class JournalClosed(RuntimeError):
+    """Something was written after the journal had been closed: the run it belongs to is no longer owned."""
+
+
+class Journal:
+    """First in, first out: a write that is durable implies that all that came before it is durable.
+
+    `write` and `post` take a function of the connection. It runs on the writer's thread, inside a
+    savepoint of its own, so what it raises undoes only itself and comes back to its caller alone. It must
+    not commit, and must not touch anything that another thread changes.
+    """
+
+    def __init__(self, path: Path, *, full_sync: bool = False) -> None:
+        self.path = path
+        self._connection = _connect(path)
+        try:
+            prepare(self._connection, full_sync=full_sync)
+        except BaseException:
+            self._connection.close()
+            raise
+        self._waiting: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
+        self._closing = threading.Lock()
+        self._closed = False
+        self._readers = ThreadPoolExecutor(READERS, "journal-read")
+        self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
+        for _ in range(READERS):
+            self._idle.put(_connect(path, read_only=True))
+        # A daemon, so that a journal somebody forgot to close never keeps the process alive.
+        self._writer = threading.Thread(target=self._write_all, name="journal-write", daemon=True)
+        self._writer.start()
+
+    async def write(self, work: Work[T]) -> T:
+        """Returns what `work` returned, after the commit. Once called it is written, also if the caller
+        is cancelled while it waits. Raises JournalClosed, or whatever `work` raised."""
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[T] = loop.create_future()
+        self._put(_Item(work, waiter=waiter))
+        return await waiter
+
+    def post(self, work: Work[T]) -> Future[T]:
+        """As `write`, but only takes its place in the queue: may be called from any thread.
+
+        The future's callbacks run on the writer's thread, after the commit.
+        """
+        future: Future[T] = Future()
+        self._put(_Item(work, future=future))
+        return future
+
+    async def read(self, query: Work[T]) -> T:
+        """Run `query` off the event loop, on another connection, in one snapshot of what is committed."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, query)
+
+    def read_now(self, query: Work[T]) -> T:
+        """As `read`, for callers without an event loop: blocks."""
+        return self._readers.submit(self._read, query).result()
+
+    def close(self) -> None:
+        """Write what waits, then close every thread and connection. Blocks; safe to call twice."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            self._waiting.put(None)
+        self._writer.join()
+        self._readers.shutdown()
+        for _ in range(READERS):
+            self._idle.get().close()
+        self._connection.close()
+
+    def _put(self, item: "_Item") -> None:
+        with self._closing:
+            if self._closed:
+                raise JournalClosed("the journal is closed")
+            self._waiting.put(item)
+
+    def _read(self, query: Work[T]) -> T:
+        connection = self._idle.get()
+        try:
+            connection.execute("begin")
+            try:
+                return query(connection)
+            finally:
+                connection.execute("rollback")
+        finally:
+            self._idle.put(connection)
+
+    def _write_all(self) -> None:
+        while (first := self._waiting.get()) is not None:
+            batch, last = self._with_waiting(first)
+            _commit(self._connection, batch)
+            _settle(batch)
+            if last:
+                return
+
+    def _with_waiting(self, first: "_Item") -> tuple[list["_Item"], bool]:
+        batch = [first]
+        while len(batch) < MOST_PER_COMMIT:
+            try:
+                item = self._waiting.get_nowait()
+            except queue.Empty:
+                break
+            if item is None:
+                return batch, True
+            batch.append(item)
+        return batch, False
+
+
+@asynccontextmanager
+async def open_journal(path: Path, *, full_sync: bool = False) -> AsyncGenerator[Journal]:
+    """Open or create the journal. Raises StartRefused when a newer program wrote it."""
+    journal = await asyncio.to_thread(Journal, path, full_sync=full_sync)
+    try:
+        yield journal
+    finally:
+        # Shielded: a cancelled shutdown must still leave no thread and no connection behind.
+        await asyncio.shield(asyncio.to_thread(journal.close))
+
+
+class _Item:
+    """One piece of work and who waits for it: a coroutine, or whoever holds the future."""
+
+    __slots__ = ("error", "future", "result", "waiter", "work")
+
+    def __init__(
+        self, work: Work[Any], *, waiter: asyncio.Future[Any] | None = None, future: Future[Any] | None = None
+    ) -> None:
+        self.work = work
+        self.waiter = waiter
+        self.future = future
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+def _connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    if read_only:
+        connection.execute("pragma query_only = on")
+    return connection
+
+
+def _commit(connection: sqlite3.Connection, batch: list[_Item]) -> None:
+    try:
+        connection.execute("begin immediate")
+        for item in batch:
+            _run(connection, item)
+        connection.execute("commit")
+    except sqlite3.Error as error:
+        # Disk full, file gone: nothing of this transaction is stored, so nobody may hear that it is.
+        if connection.in_transaction:
+            connection.execute("rollback")
+        for item in batch:
+            item.error = item.error or error
+
+
+def _run(connection: sqlite3.Connection, item: _Item) -> None:
+    connection.execute("savepoint item")
+    try:
+        item.result = item.work(connection)
+    except BaseException as error:
+        item.error = error
+        # Some errors (disk full) have ended the whole transaction: then this fails, and with it the batch.
+        connection.execute("rollback to item")
+    connection.execute("release item")
+
+
+def _settle(batch: list[_Item]) -> None:
+    awaited: dict[asyncio.AbstractEventLoop, list[_Item]] = {}
+    for item in batch:
+        if item.waiter is not None:
+            awaited.setdefault(item.waiter.get_loop(), []).append(item)
+        elif item.future is not None:
+            _tell(item, item.future)
+    for loop, items in awaited.items():
+        try:
+            loop.call_soon_threadsafe(_wake, items)
+        except RuntimeError:  # the loop was closed: nobody waits there any more
+            continue
+
+
+def _wake(items: list[_Item]) -> None:
+    for item in items:
+        if item.waiter is not None and not item.waiter.done():
+            _tell(item, item.waiter)
+
+
+def _tell(item: _Item, future: "asyncio.Future[Any] | Future[Any]") -> None:
+    if item.error is not None:
+        future.set_exception(item.error)
+    else:
+        future.set_result(item.result)

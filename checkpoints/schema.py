@@ -1,0 +1,167 @@
+"""The tables of the journal, and which of them a run or a thread owns."""
+
+import sqlite3
+from collections.abc import Sequence
+
+from ..errors import StartRefused
+
+SCHEMA_VERSION = 1
+
+TABLES = """
+create table schema_version (version integer not null);
+
+create table sessions (
+    id text primary key,
+    tenant_id text not null,
+    title text not null,
+    kb_ids text not null,
+    created_at text not null,
+    updated_at text not null
+) without rowid;
+create index sessions_by_time on sessions (tenant_id, updated_at);
+
+create table messages (
+    position integer primary key,
+    id text not null unique,
+    session_id text not null references sessions (id) on delete cascade,
+    request_id text not null,
+    role text not null,
+    content text not null,
+    status text not null,
+    refs text not null default '[]',
+    run_id text not null,
+    created_at text not null,
+    timing text,
+    outcome text,
+    error text,
+    feedback text
+);
+create index messages_by_session on messages (session_id, position);
+
+create table runs (
+    id text primary key,
+    session_id text not null references sessions (id) on delete cascade,
+    message_id text not null unique,
+    user_message_id text not null,
+    request_id text not null,
+    status text not null,
+    asked text not null,
+    resumes integer not null default 0,
+    resumed_from text,
+    created_at text not null,
+    ended_at text,
+    timing text,
+    unique (session_id, request_id)
+) without rowid;
+create unique index one_run_per_session on runs (session_id) where ended_at is null;
+
+create table events (
+    run_id text not null,
+    seq integer not null,
+    response_type text not null,
+    task integer,
+    body text not null,
+    primary key (run_id, seq)
+) without rowid;
+
+create table event_tasks (
+    run_id text not null,
+    number integer not null,
+    task_id text not null,
+    checkpoint_id text not null,
+    primary key (run_id, number)
+) without rowid;
+
+create table passages (hash text primary key, body blob not null);
+create table passage_uses (
+    hash text not null,
+    run_id text not null,
+    primary key (hash, run_id)
+) without rowid;
+create index passage_uses_by_run on passage_uses (run_id);
+
+create table checkpoints (
+    thread_id text not null,
+    ns text not null,
+    checkpoint_id text not null,
+    parent_id text,
+    run_id text,
+    type text not null,
+    body blob not null,
+    primary key (thread_id, ns, checkpoint_id)
+);
+create index checkpoints_by_run on checkpoints (run_id);
+
+create table checkpoint_values (
+    thread_id text not null,
+    hash blob not null,
+    type text not null,
+    body blob not null,
+    primary key (thread_id, hash)
+);
+
+create table checkpoint_writes (
+    thread_id text not null,
+    ns text not null,
+    checkpoint_id text not null,
+    task_id text not null,
+    type text not null,
+    body blob not null,
+    primary key (thread_id, ns, checkpoint_id, task_id)
+);
+"""
+
+THREAD_TABLES = ("checkpoints", "checkpoint_values", "checkpoint_writes")
+RUN_TABLES = ("events", "event_tasks", "passage_uses")
+
+
+def prepare(connection: sqlite3.Connection, *, full_sync: bool) -> None:
+    """Make the file ours: tables, write-ahead log, and space that can be given back in small steps.
+
+    Raises StartRefused when a newer program wrote the file, before anything in it is touched.
+    """
+    version = _stored_version(connection)
+    if version is not None and version > SCHEMA_VERSION:
+        raise StartRefused(
+            f"the journal has schema version {version}, this program knows {SCHEMA_VERSION}: "
+            "start the newer program, or choose another data folder"
+        )
+    # The vacuum mode is fixed once the file has its first page, which switching to WAL writes.
+    connection.execute("pragma auto_vacuum = incremental")
+    connection.execute("pragma journal_mode = wal")
+    connection.execute(f"pragma synchronous = {'full' if full_sync else 'normal'}")
+    connection.execute("pragma foreign_keys = on")
+    if version is None:
+        connection.executescript(
+            f"begin immediate; {TABLES} insert into schema_version values ({SCHEMA_VERSION}); commit;"
+        )
+
+
+def delete_threads(connection: sqlite3.Connection, thread_ids: Sequence[str]) -> None:
+    """Remove what LangGraph kept of these threads."""
+    for table in THREAD_TABLES:
+        connection.executemany(f"delete from {table} where thread_id = ?", [(id,) for id in thread_ids])
+
+
+def delete_runs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> None:
+    """Remove runs with their events, their threads, and the passages no other run has kept."""
+    delete_threads(connection, run_ids)
+    keys = [(id,) for id in run_ids]
+    kept = [hash for key in keys for (hash,) in connection.execute(_HASHES_OF_RUN, key)]
+    for table in RUN_TABLES:
+        connection.executemany(f"delete from {table} where run_id = ?", keys)
+    connection.executemany("delete from runs where id = ?", keys)
+    connection.executemany(_DELETE_UNUSED, [(hash,) for hash in kept])
+
+
+_HASHES_OF_RUN = "select hash from passage_uses where run_id = ?"
+_DELETE_UNUSED = """
+delete from passages where hash = ?1 and not exists (select 1 from passage_uses where hash = ?1)
+"""
+
+
+def _stored_version(connection: sqlite3.Connection) -> int | None:
+    if connection.execute("select 1 from sqlite_master where name = 'schema_version'").fetchone() is None:
+        return None
+    (version,) = connection.execute("select max(version) from schema_version").fetchone()
+    return version

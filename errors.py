@@ -7,7 +7,8 @@ HeadraceError                 500  ours to fix
 │  ├─ Conflict                409  right request, wrong moment
 │  ├─ Forbidden               403  from a place or host that is not allowed
 │  ├─ TooLarge                413  over a limit
-│  └─ UnsupportedFormat       415  a file we do not read
+│  ├─ UnsupportedFormat       415  a file we do not read
+│  └─ Unreadable              422  a file of a format we read that cannot be read
 ├─ DependencyFailed           503  something we call is down; the caller can try again
 │  └─ DependencyRefused       502  something we call answered, but not usefully
 └─ StartRefused                 -  the program must not start like this; exit code 1
@@ -81,6 +82,12 @@ class UnsupportedFormat(BadRequest):
 
     status = 415
     code = "unsupported_format"
+
+
+class Unreadable(BadRequest):
+    """A file whose text cannot be had: broken, encrypted, empty, only pictures, too costly to parse."""
+
+    code = "unreadable_document"
 
 
 class DependencyFailed(HeadraceError):

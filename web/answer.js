@@ -1,0 +1,226 @@
+/** One question and its answer on the page, redrawn from a view (`stream.js`). */
+
+import { plainText } from "./citations.js";
+import { h } from "./dom.js";
+import { count, duration, has, languageOf, t } from "./i18n.js";
+import { renderAnswer } from "./render.js";
+import { answerText, fact, thinkingText } from "./stream.js";
+
+/** @returns {HTMLElement} */
+export function questionElement(text) {
+  return h(
+    "article",
+    { class: "question" },
+    h("h3", { class: "hidden" }, t("answer.you")),
+    h("p", { class: "bubble", lang: languageOf(text) }, text),
+  );
+}
+
+/**
+ * The place of one answer.
+ * `onSources(view, citations, citation|null, opener)`: a citation or the list of sources is wanted.
+ * `onAsk(text)`: a suggested question is chosen. `onRetry()`: the question shall be asked again.
+ */
+export class Answer {
+  #view = null;
+  #citations = [];
+  #connection = "open";
+  #parts;
+
+  constructor({ onSources, onAsk, onRetry }) {
+    const parts = {
+      progress: h("summary", { class: "progress" }),
+      steps: h("ul", { class: "steps" }),
+      thought: h("div", { class: "thought" }),
+      body: h("div", { class: "body" }),
+      note: h("p", { class: "note" }),
+      warnings: h("ul", { class: "warnings" }),
+      sources: h("button", { type: "button", class: "quiet sources-button" }),
+      copy: h("button", { type: "button", class: "quiet" }),
+      retry: h("button", { type: "button", class: "quiet" }),
+      took: h("span", { class: "took" }),
+      suggestions: h("div", { class: "suggestions" }),
+    };
+    parts.trace = h("details", { class: "trace" }, parts.progress, parts.steps);
+    parts.thinkingTitle = h("summary", {});
+    parts.thinking = h("details", { class: "thinking" }, parts.thinkingTitle, parts.thought);
+    parts.heading = h("h3", { class: "hidden" });
+    parts.actions = h("div", { class: "actions" }, parts.sources, parts.copy, parts.retry, parts.took);
+    this.#parts = parts;
+    this.element = h(
+      "article",
+      { class: "answer" },
+      parts.heading,
+      parts.trace,
+      parts.thinking,
+      parts.body,
+      parts.note,
+      parts.warnings,
+      parts.actions,
+      parts.suggestions,
+    );
+    parts.body.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-citation]");
+      if (button) onSources(this.#view, this.#citations, this.#citations[button.dataset.citation], button);
+    });
+    parts.sources.addEventListener("click", () =>
+      onSources(this.#view, this.#citations, null, parts.sources),
+    );
+    parts.copy.addEventListener("click", () => this.#copy());
+    parts.retry.addEventListener("click", onRetry);
+    parts.suggestions.addEventListener("click", (event) => {
+      if (event.target.matches("button")) onAsk(event.target.textContent);
+    });
+  }
+
+  /** `connection` is "open" or "lost". Draws again in the current language too. */
+  show(view, connection = this.#connection) {
+    this.#view = view;
+    this.#connection = connection;
+    const running = view.status === "running";
+    const text = answerText(view);
+    this.element.dataset.status = view.status;
+    this.element.dataset.seq = view.seq;
+    this.#parts.heading.textContent = t("answer.it");
+    this.#showText(text, running);
+    this.#showTrace(view, text, running, connection);
+    this.#showThinking(view, text, running);
+    this.#showNote(view, text);
+    this.#showActions(view, text, running);
+  }
+
+  get view() {
+    return this.#view;
+  }
+
+  /** What is going on, in one line. */
+  get progress() {
+    return this.#parts.progress.textContent;
+  }
+
+  #showText(text, running) {
+    const { body } = this.#parts;
+    body.lang = languageOf(text);
+    // A screen reader waits while `aria-busy` is true instead of reading every piece.
+    if (running) body.setAttribute("aria-live", "polite");
+    body.setAttribute("aria-busy", String(running));
+    this.#citations = renderAnswer(body, text, { complete: !running });
+  }
+
+  #showTrace(view, text, running, connection) {
+    const { trace, progress, steps, took } = this.#parts;
+    trace.hidden = !running && !view.steps.length;
+    trace.classList.toggle("running", running);
+    progress.textContent = running && connection === "lost" ? t("net.lost") : progressText(view, text);
+    steps.replaceChildren(...view.steps.map(stepElement));
+    took.textContent = tookText(view);
+  }
+
+  #showThinking(view, text, running) {
+    const { thinking, thinkingTitle, thought } = this.#parts;
+    const thoughts = thinkingText(view);
+    thinking.hidden = !thoughts;
+    thinkingTitle.textContent = t("answer.thinking") + (running && !text ? "…" : "");
+    thought.lang = languageOf(thoughts);
+    thought.textContent = thoughts;
+  }
+
+  #showNote(view, text) {
+    const { note, warnings } = this.#parts;
+    const { kind, content } = noteOf(view, text);
+    note.hidden = !content;
+    note.dataset.kind = kind;
+    note.setAttribute("role", kind === "failed" ? "alert" : "note");
+    // Writing the same words again would make a screen reader repeat an alert.
+    if (note.textContent !== content) note.textContent = content;
+    warnings.hidden = !view.warnings.length;
+    warnings.replaceChildren(...view.warnings.map(({ text: line, code }) => h("li", {}, line || code)));
+  }
+
+  #showActions(view, text, running) {
+    const { actions, sources, copy, retry, suggestions } = this.#parts;
+    sources.hidden = !view.references.length;
+    sources.textContent = t("answer.sources", { n: view.references.length });
+    copy.hidden = running || !text;
+    copy.textContent = t("answer.copy");
+    retry.hidden = !["failed", "stopped"].includes(view.status);
+    retry.textContent = t("ask.again");
+    actions.hidden = running && sources.hidden;
+    suggestions.hidden = !view.suggestions.length;
+    suggestions.replaceChildren(
+      h("p", {}, t("answer.suggestions")),
+      ...view.suggestions.map((line) => h("button", { type: "button", class: "quiet" }, line)),
+    );
+  }
+
+  async #copy() {
+    await navigator.clipboard.writeText(plainText(answerText(this.#view)));
+    this.#parts.copy.textContent = t("answer.copied");
+  }
+}
+
+function progressText(view, text) {
+  if (view.status === "running") {
+    if (text) return t("step.writing");
+    const step = view.steps.findLast(({ state }) => state === "running");
+    return step ? `${stepName(step)}…` : t("step.start");
+  }
+  const facts = view.steps.flatMap(stepFacts);
+  return facts.length ? facts.join(" · ") : view.steps.map(stepName).join(" · ");
+}
+
+function stepElement(step) {
+  const facts = stepFacts(step);
+  if (step.state === "interrupted") facts.push(t("step.interrupted"));
+  const took = fact(step, "duration_ms");
+  if (typeof took === "number") facts.push(duration(took));
+  return h(
+    "li",
+    { data: { state: step.state } },
+    h("span", { class: "step-name" }, stepName(step)),
+    facts.length ? h("span", { class: "step-facts" }, facts.join(" · ")) : null,
+  );
+}
+
+function stepName(step) {
+  return has(`step.${step.name}`) ? t(`step.${step.name}`) : step.name;
+}
+
+function stepFacts(step) {
+  const facts = [];
+  const rewritten = fact(step, "rewritten_query") ?? fact(step, "rewritten");
+  if (typeof rewritten === "string" && rewritten) facts.push(t("step.rewritten", { text: rewritten }));
+  const kbs = size(fact(step, "knowledge_bases"));
+  if (kbs !== null) facts.push(count("step.kbs", kbs));
+  const hits = size(fact(step, "hits"));
+  if (hits !== null) facts.push(count("step.hits", hits));
+  return facts;
+}
+
+function size(value) {
+  if (typeof value === "number") return value;
+  return Array.isArray(value) ? value.length : null;
+}
+
+function tookText(view) {
+  const total = view.timing?.total_ms;
+  if (typeof total !== "number") return "";
+  const time = duration(total);
+  return view.model ? t("step.took.model", { time, model: view.model }) : t("step.took", { time });
+}
+
+function noteOf(view, text) {
+  if (view.status === "failed") {
+    const why = view.error?.text;
+    return { kind: "failed", content: why ? `${t("answer.failed")} ${why}` : t("answer.failed") };
+  }
+  if (view.status === "stopped") {
+    return { kind: "stopped", content: t(text ? "answer.stopped" : "answer.stopped.empty") };
+  }
+  if (view.status === "waiting") return { kind: "waiting", content: t("answer.waiting") };
+  if (["declined", "fallback"].includes(view.outcome)) {
+    return { kind: view.outcome, content: t(`answer.${view.outcome}`) };
+  }
+  if (view.status === "complete" && !text) return { kind: "empty", content: t("answer.empty") };
+  return { kind: "", content: "" };
+}

@@ -1,0 +1,194 @@
+/** Puts the page together and keeps it in step with the address. */
+
+import * as api from "./api.js";
+import { Composer } from "./composer.js";
+import { Conversation } from "./conversation.js";
+import { Documents } from "./documents.js";
+import { onLanguage, language, LANGUAGES, setLanguage, startLanguage, t } from "./i18n.js";
+import { Sources } from "./references.js";
+import { Scope } from "./scope.js";
+import { SessionList } from "./sessions.js";
+import { Sidebar } from "./sidebar.js";
+
+const $ = (selector) => document.querySelector(selector);
+
+let info = {};
+let kbsKnown = false;
+
+const sidebar = new Sidebar({ panel: $("#sidebar"), button: $("#menu"), rest: $("main") });
+const scope = new Scope($("#scope"));
+const sources = new Sources($("#sources"));
+const sessions = new SessionList({
+  list: $("#session-list"),
+  more: $("#sessions-more"),
+  onOpen: () => sidebar.close(),
+  onDeleted: (id) => id === conversation.session && startNew(),
+  onError: (error) => say(describe(error)),
+});
+const composer = new Composer({ form: $("#composer"), onSend: send, onStop: stop });
+const conversation = new Conversation({
+  thread: $("#thread"),
+  scroller: $("#scroller"),
+  status: $("#status"),
+  onSources: (view, citations, citation, opener) =>
+    sources.open({ references: view.references, citations, citation, opener }),
+  onAsk: send,
+  onRetry: (question) => {
+    composer.text = question;
+    composer.focus();
+  },
+  onChange: async () => {
+    draw();
+    await sessions.refresh();
+    drawTitle();
+  },
+});
+const documents = new Documents({
+  dialog: $("#documents"),
+  describe,
+  onKbs: loadKbs,
+  onChanged: draw,
+});
+
+async function start() {
+  startLanguage();
+  onLanguage(redraw);
+  $("#language").addEventListener("click", () => setLanguage(LANGUAGES.find((one) => one !== language())));
+  $("#new").addEventListener("click", startNew);
+  for (const button of document.querySelectorAll(".open-documents")) {
+    button.addEventListener("click", () => documents.open());
+  }
+  $(".skip").addEventListener("click", () => composer.focus());
+  addEventListener("hashchange", openAddressed);
+  redraw();
+  await Promise.all([loadInfo(), loadKbs(), sessions.refresh()]);
+  await openAddressed();
+  composer.focus();
+}
+
+async function loadInfo() {
+  try {
+    info = (await api.info()) ?? {};
+  } catch {
+    info = {}; // only limits and a notice are lost
+  }
+  documents.setInfo(info);
+  draw();
+}
+
+async function loadKbs() {
+  try {
+    const kbs = await api.listKbs();
+    kbsKnown = true;
+    scope.setKbs(kbs);
+    documents.setKbs(kbs);
+    draw();
+  } catch (error) {
+    say(describe(error));
+  }
+}
+
+function addressed() {
+  const match = /^#\/sessions\/([^/]+)$/.exec(location.hash);
+  return match ? decodeURIComponent(match[1]) : null;
+}
+
+async function openAddressed() {
+  const id = addressed();
+  if (id === conversation.session) return;
+  sources.close();
+  say("");
+  if (!id) return showNew();
+  sessions.select(id);
+  try {
+    const [session] = await Promise.all([api.getSession(id), conversation.open(id)]);
+    scope.choose(session?.knowledge_base_ids);
+  } catch (error) {
+    if (error.status !== 404) return say(describe(error));
+    startNew();
+    say(t("sessions.gone"));
+  }
+  draw();
+}
+
+function startNew() {
+  history.pushState(null, "", location.pathname);
+  showNew();
+  sidebar.close();
+  composer.focus();
+}
+
+function showNew() {
+  sources.close();
+  conversation.clear();
+  sessions.select(null);
+  draw();
+}
+
+async function send(text) {
+  if (!text) return say(t("ask.empty"));
+  if (conversation.running) return say(t("ask.busy"));
+  say("");
+  composer.text = "";
+  $("#welcome").hidden = true;
+  try {
+    await conversation.ask(await openedSession(), text, scope.ids);
+  } catch (error) {
+    if (!composer.text) composer.text = text;
+    const busy = error.code === "session_busy";
+    if (busy) await conversation.open(conversation.session);
+    say(busy ? t("ask.busy") : describe(error));
+  }
+  draw();
+}
+
+/** The conversation that is open, made now if it is new: one without a question is not kept. */
+async function openedSession() {
+  if (conversation.session) return conversation.session;
+  const { id } = await api.createSession(scope.ids);
+  sessions.select(id);
+  history.pushState(null, "", `#/sessions/${encodeURIComponent(id)}`);
+  return id;
+}
+
+async function stop() {
+  try {
+    await conversation.stop();
+  } catch (error) {
+    say(describe(error));
+  }
+}
+
+function describe(error) {
+  if (error.message && error.status) return error.message;
+  return error.status ? t("net.refused", { status: error.status }) : t("net.failed");
+}
+
+function say(text) {
+  $("#alert").textContent = text;
+}
+
+function draw() {
+  composer.setRunning(conversation.running);
+  $("#notice").hidden = info.chat?.generates !== false;
+  $("#welcome").hidden = conversation.session !== null;
+  $("#welcome-first").hidden = !kbsKnown || scope.kbs.length > 0;
+  drawTitle();
+}
+
+function drawTitle() {
+  const title = conversation.session ? sessions.title(conversation.session) : "";
+  $("#title").textContent = title || t(conversation.session ? "sessions.untitled" : "sessions.new");
+  document.title = title ? `${title} – headrace` : "headrace";
+}
+
+function redraw() {
+  sessions.draw();
+  scope.draw();
+  documents.draw();
+  composer.draw();
+  conversation.redraw();
+  draw();
+}
+
+start();

@@ -1,0 +1,106 @@
+/** Which knowledge bases a question searches. */
+
+import { h } from "./dom.js";
+import { languageOf, t } from "./i18n.js";
+
+const KEY = "headrace.scope";
+
+/** The ids to tick: what the conversation or an earlier visit chose, as far as it still exists; else all. */
+export function chosenOf(kbs, ...choices) {
+  const existing = new Set(kbs.map((kb) => kb.id));
+  for (const choice of choices) {
+    const found = (choice ?? []).filter((id) => existing.has(id));
+    if (found.length) return found;
+  }
+  return kbs.map((kb) => kb.id);
+}
+
+export class Scope {
+  #details;
+  #summary;
+  #list;
+  #kbs = [];
+  #chosen = new Set();
+
+  constructor(details) {
+    this.#details = details;
+    this.#summary = details.querySelector("summary");
+    this.#list = details.querySelector(".scope-list");
+    this.#list.addEventListener("change", (event) => this.#tick(event.target));
+    details.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !details.open) return;
+      details.open = false;
+      this.#summary.focus();
+    });
+    document.addEventListener("click", (event) => {
+      if (!details.contains(event.target)) details.open = false;
+    });
+  }
+
+  get ids() {
+    return [...this.#chosen];
+  }
+
+  get kbs() {
+    return this.#kbs;
+  }
+
+  /** Takes the list as it is now. Ticks stay; a new knowledge base is ticked. */
+  setKbs(kbs) {
+    const known = new Set(this.#kbs.map((kb) => kb.id));
+    const first = !this.#kbs.length;
+    this.#kbs = kbs;
+    if (first) this.#chosen = new Set(chosenOf(kbs, stored()));
+    else {
+      const kept = kbs.filter((kb) => this.#chosen.has(kb.id) || !known.has(kb.id));
+      this.#chosen = new Set(kept.map((kb) => kb.id));
+    }
+    this.draw();
+  }
+
+  /** Ticks what a conversation was opened with. */
+  choose(ids) {
+    if (!ids?.length) return;
+    this.#chosen = new Set(chosenOf(this.#kbs, ids, this.ids));
+    this.draw();
+  }
+
+  draw() {
+    const chosen = this.#kbs.filter((kb) => this.#chosen.has(kb.id));
+    this.#summary.textContent =
+      chosen.length === 1 ? chosen[0].name : t(chosen.length ? "scope.many" : "scope.none", { n: chosen.length });
+    this.#details.classList.toggle("none", !chosen.length);
+    const focused = this.#list.contains(document.activeElement) ? document.activeElement.value : null;
+    this.#list.replaceChildren(
+      h("p", { class: "hint" }, t(this.#kbs.length ? "scope.hint" : "scope.empty")),
+      ...this.#kbs.map((kb) => this.#option(kb)),
+    );
+    if (focused) this.#list.querySelector(`[value="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  #option(kb) {
+    const box = h("input", { type: "checkbox", value: kb.id });
+    box.checked = this.#chosen.has(kb.id);
+    return h("label", {}, box, h("span", { lang: languageOf(kb.name) }, kb.name));
+  }
+
+  #tick(box) {
+    if (box.checked) this.#chosen.add(box.value);
+    else this.#chosen.delete(box.value);
+    try {
+      localStorage.setItem(KEY, JSON.stringify(this.ids));
+    } catch {
+      // Storage can be switched off; the choice then lasts until the page is closed.
+    }
+    this.draw();
+  }
+}
+
+function stored() {
+  try {
+    const ids = JSON.parse(localStorage.getItem(KEY));
+    return Array.isArray(ids) ? ids : null;
+  } catch {
+    return null;
+  }
+}

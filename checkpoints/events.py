@@ -1,0 +1,280 @@
+"""The event log of runs: what nodes tell, in order, stored before anybody sees it."""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Iterable, Mapping
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
+
+from langgraph.config import get_config
+from langgraph.runtime import get_runtime
+
+from .event_rows import (
+    MOST_PER_READ,
+    TEXT_TYPES,
+    Event,
+    OpenCall,
+    TaskTag,
+    Told,
+    insert_event,
+    insert_task,
+    interrupted,
+    read_events,
+    to_body,
+    without_voided,
+)
+from .ids import new_id
+from .journal import Journal, Work
+
+__all__ = ["EmitterClosed", "Event", "EventLog", "EventLost", "RunEmitter", "without_voided"]
+
+
+class EventLost(RuntimeError):
+    """An event could not be stored; its run must not go on as if it had been."""
+
+
+class EmitterClosed(RuntimeError):
+    """Something was emitted after its run had ended: whoever emits must stop."""
+
+
+class EventLog:
+    """Reads what is committed, and wakes those who follow a run when there is more."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._lock = threading.Lock()
+        self._more: dict[str, dict[asyncio.AbstractEventLoop, asyncio.Future[None]]] = {}
+        self._closed = False
+
+    async def read(self, run_id: str, *, after: int = 0) -> list[Event]:
+        """The stored events after `after`. Raises NotFound (run_not_found)."""
+        events, _ = await self._journal.read(partial(read_events, run_id=run_id, after=after))
+        return events
+
+    async def follow(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event]:
+        """Stored events after `after`, then new ones as they are committed, until the run's end.
+
+        Also ends, without an end event, when the log is closed: the run goes on in the next process.
+        Raises NotFound (run_not_found).
+        """
+        last = after
+        over = False
+        try:
+            while not over:
+                # Registered before the read: what is committed in between wakes this future.
+                more = self._register(run_id)
+                closing = self._closed
+                events, over = await self._journal.read(
+                    partial(read_events, run_id=run_id, after=last, limit=MOST_PER_READ)
+                )
+                for event in events:
+                    last = event["seq"]
+                    yield event
+                if not events and not over:
+                    if closing:
+                        return
+                    # Shielded: the future is shared by all who follow this run.
+                    await asyncio.shield(more)
+        finally:
+            # A future nobody will resolve must not stay behind; others only look once more.
+            self.wake(run_id)
+
+    def append(self, run_id: str, insert: Work[None]) -> Future[None]:
+        """Take an event's place in the queue. Callable from any thread."""
+        stored = self._journal.post(insert)
+        stored.add_done_callback(lambda _: self.wake(run_id))
+        return stored
+
+    def wake(self, run_id: str) -> None:
+        """Let those who follow the run look again. Callable from any thread."""
+        with self._lock:
+            waiting = self._more.pop(run_id, {})
+        for loop, future in waiting.items():
+            try:
+                loop.call_soon_threadsafe(_resolve, future)
+            except RuntimeError:  # the loop was closed: nobody follows from there
+                continue
+
+    def close(self) -> None:
+        """End every `follow` once it has delivered what is stored."""
+        self._closed = True
+        with self._lock:
+            followed = list(self._more)
+        for run_id in followed:
+            self.wake(run_id)
+
+    def _register(self, run_id: str) -> asyncio.Future[None]:
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            waiting = self._more.setdefault(run_id, {})
+            if loop not in waiting:
+                waiting[loop] = loop.create_future()
+            return waiting[loop]
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+class RunEmitter:
+    """Implements `context.Emitter` for one run.
+
+    Safe from any thread that carries the node's context variables (asyncio.to_thread does). A task's
+    events stand in the queue before its result. What a failed attempt of a node had shown is reset as
+    soon as the next attempt emits.
+    """
+
+    def __init__(self, log: EventLog, run_id: str, told: Told) -> None:
+        self._log = log
+        self._run_id = run_id
+        self._seq = told.seq
+        self._next_segment = told.next_segment
+        self._segments = dict(told.segments)
+        self._open = list(told.open_calls)
+        self._tasks = {(task["task_id"], task["checkpoint_id"]): task for task in told.tasks}
+        self._attempts: dict[int, int] = {}
+        self._stored = _StoredSoFar(run_id, told.seq)
+        # Number and place in the queue are taken together, or two threads could swap them.
+        self._lock = threading.RLock()
+        self._failure: BaseException | None = None
+        self._closed = False
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why an event could not be stored, if one could not."""
+        return self._failure
+
+    def __call__(
+        self, response_type: str, content: str = "", *, data: Mapping[str, Any] | None = None, **top: Any
+    ) -> None:
+        """Raises EmitterClosed after the run's end, EventLost when an earlier event could not be stored."""
+        with self._lock:
+            self._append(response_type, content, data=data or {}, top=top, task=self._current_task())
+
+    def new_segment(self) -> int:
+        with self._lock:
+            segment = self._next_segment
+            self._next_segment += 1
+            return segment
+
+    def open_call(self, tool_name: str, arguments: Mapping[str, Any]) -> None:
+        with self._lock:
+            task = self._current_task()
+            call = OpenCall(id=new_id(), tool_name=tool_name, task=task["number"] if task else None)
+            data = {"tool_call_id": call["id"], "tool_name": tool_name, "arguments": dict(arguments)}
+            self._append("tool_call", data=data, task=task)
+            self._open.append(call)
+
+    def close_call(self, tool_name: str, result: Mapping[str, Any]) -> None:
+        with self._lock:
+            task = self._current_task()
+            call = next((call for call in reversed(self._open) if call["tool_name"] == tool_name), None)
+            if call is not None:
+                self._open.remove(call)
+                data = {"tool_call_id": call["id"], "tool_name": tool_name, "result": dict(result)}
+                self._append("tool_result", data=data, task=task)
+
+    def void(self, tasks: Iterable[TaskTag]) -> None:
+        """These tasks start over: what they showed is reset, the calls they opened are interrupted."""
+        numbers = {task["number"] for task in tasks}
+        with self._lock:
+            segments = sorted(segment for segment, task in self._segments.items() if task in numbers)
+            if segments:
+                self._segments = {s: task for s, task in self._segments.items() if task not in numbers}
+                self._append("reset", data={"segments": segments})
+            for call in [call for call in self._open if call["task"] in numbers]:
+                self._open.remove(call)
+                self._append("tool_result", data=interrupted(call))
+
+    def close(self) -> None:
+        """Nothing is taken after this; what was taken before is stored before whatever comes next."""
+        with self._lock:
+            self._closed = True
+
+    def _append(
+        self,
+        response_type: str,
+        content: str = "",
+        *,
+        data: Mapping[str, Any],
+        top: Mapping[str, Any] | None = None,
+        task: TaskTag | None = None,
+    ) -> None:
+        if self._closed:
+            raise EmitterClosed(f"run {self._run_id} has ended")
+        if self._failure is not None:
+            raise EventLost(f"an event of run {self._run_id} was not stored") from self._failure
+        if response_type in TEXT_TYPES and "segment" in data:
+            self._segments[data["segment"]] = task["number"] if task else None
+        body = to_body(content, data, top or {})
+        insert = partial(self._stored.insert, self._seq + 1, response_type, body, task)
+        self._log.append(self._run_id, insert).add_done_callback(self._note_failure)
+        self._seq += 1
+
+    def _note_failure(self, stored: Future[None]) -> None:
+        if error := stored.exception():
+            self._failure = self._failure or error
+            self._stored.broken = True
+
+    def _current_task(self) -> TaskTag | None:
+        found = _running_task()
+        if found is None:
+            return None
+        task_id, checkpoint_id, attempt = found
+        task = self._tasks.get((task_id, checkpoint_id))
+        if task is None:
+            task = TaskTag(number=len(self._tasks) + 1, task_id=task_id, checkpoint_id=checkpoint_id)
+            self._tasks[task_id, checkpoint_id] = task
+        if attempt > self._attempts.setdefault(task["number"], attempt):
+            self._attempts[task["number"]] = attempt
+            self.void([task])
+        return task
+
+
+class _StoredSoFar:
+    """Keeps the log of one run contiguous; lives on the writer's thread.
+
+    An event that could not be stored takes all later ones of its emitter with it: readers would take a
+    gap for an event they have lost.
+    """
+
+    def __init__(self, run_id: str, seq: int) -> None:
+        self._run_id = run_id
+        self._seq = seq
+        self._tasks: set[int] = set()
+        self.broken = False
+
+    def insert(
+        self, seq: int, response_type: str, body: str, task: TaskTag | None, connection: sqlite3.Connection
+    ) -> None:
+        if self.broken or seq != self._seq + 1:
+            raise EventLost(f"an event before {seq} of run {self._run_id} was not stored")
+        number = task["number"] if task else None
+        if task is not None and number not in self._tasks:
+            insert_task(connection, run_id=self._run_id, task=task)
+        insert_event(
+            connection, run_id=self._run_id, seq=seq, response_type=response_type, body=body, task=number
+        )
+        self._seq = seq
+        if number is not None:
+            self._tasks.add(number)
+
+
+def _running_task() -> tuple[str, str, int] | None:
+    """Task id, checkpoint id and attempt of the node of the outermost graph that this code runs in."""
+    try:
+        configurable = get_config().get("configurable", {})
+    except RuntimeError:  # not inside a node: the run's owner speaks
+        return None
+    namespace: str = configurable.get("checkpoint_ns") or ""
+    parents: dict[str, str] = configurable.get("checkpoint_map") or {}
+    if not namespace or "" not in parents:
+        return None
+    # `node:task|inner node:inner task`: only tasks of the outermost graph have results we can look for.
+    task_id = namespace.split("|")[0].rsplit(":", 1)[-1]
+    execution = get_runtime().execution_info
+    nested = "|" in namespace
+    return task_id, parents[""], 1 if nested or execution is None else execution.node_attempt

@@ -15,6 +15,8 @@ from opencc import OpenCC
 from ..errors import StartRefused
 from .stopwords import CHINESE, ENGLISH
 
+# What jieba's dictionary covers; of the rest, mostly in names, each character is a word.
+_COMMON_HAN = r"\u4e00-\u9fd5"
 HAN = r"\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
 # Longer ones are no words but encoded data; the same cut on both sides lets them still match.
@@ -25,7 +27,8 @@ MOST_PIECES = 6
 _LETTERS = rf"(?:(?![{HAN}])[^\W\d_])+"
 _WORD = rf"(?:(?![{HAN}])[^\W_])+"
 _RUN = re.compile(
-    rf"(?P<han>[{HAN}]+)"
+    rf"(?P<han>[{_COMMON_HAN}]+)"
+    rf"|(?P<rare>[{HAN}])"
     rf"|(?P<sharp>(?<![^\W_])[A-Za-z](?:\+\+|\#)(?![^\W_]))"  # C++, C#, F#
     rf"|(?P<word>{_WORD}(?:['\-/._]{_WORD})*)"
 )
@@ -78,8 +81,8 @@ class Tokens:
             if run["han"]:
                 for token in self._cut(run["han"]):
                     yield token, token in CHINESE
-            elif run["sharp"]:
-                yield run["sharp"].lower(), False
+            elif run["rare"] or run["sharp"]:
+                yield run[0].lower(), False
             else:
                 yield from self._words(run["word"], shouted)
 

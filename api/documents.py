@@ -1,0 +1,88 @@
+"""Documents of a knowledge base: adding, progress, chunks, removing."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..context import Document, KnowledgeBase
+from ..errors import BadRequest
+from .answers import listing, success
+from .requests import media_type_of, paging, parse
+from .schemas import AddDocument
+from .shapes import chunk_shape, document_shape
+from .stack import Shared, Stack, stack_of
+from .stream import event_stream, object_frames
+from .upload import INCOMING, checked_name, uploads
+
+
+async def add_documents(request: Request[Shared]) -> Response:
+    stack = stack_of(request)
+    kb = await stack.catalogue.get_kb(request.path_params["kb_id"])
+    if media_type_of(request) == "multipart/form-data":
+        documents = await _add_files(stack, kb, request)
+    else:
+        documents = [await _add_text(stack, kb, request)]
+    return success([document_shape(one) for one in documents], status=202)
+
+
+async def list_documents(request: Request[Shared]) -> Response:
+    stack = stack_of(request)
+    kb = await stack.catalogue.get_kb(request.path_params["kb_id"])
+    page, page_size = paging(request)
+    documents, total = await stack.catalogue.list_documents(kb.id, page=page, page_size=page_size)
+    return listing([document_shape(one) for one in documents], total=total, page=page, page_size=page_size)
+
+
+async def get_document(request: Request[Shared]) -> Response:
+    document = await stack_of(request).catalogue.get_document(request.path_params["document_id"])
+    return success(document_shape(document))
+
+
+async def delete_document(request: Request[Shared]) -> Response:
+    stack = stack_of(request)
+    document = await stack.catalogue.get_document(request.path_params["document_id"])
+    await stack.ingestion.delete(document.id)
+    return success({"id": document.id})
+
+
+async def document_events(request: Request[Shared]) -> Response:
+    stack = stack_of(request)
+    document = await stack.catalogue.get_document(request.path_params["document_id"])
+    return event_stream(object_frames(_shapes(stack, document.id), closing=stack.closing))
+
+
+async def document_chunks(request: Request[Shared]) -> Response:
+    stack = stack_of(request)
+    document = await stack.catalogue.get_document(request.path_params["document_id"])
+    page, page_size = paging(request)
+    kind = request.query_params.get("kind") or None
+    chunks, total = await stack.catalogue.document_chunks(
+        document.id, page=page, page_size=page_size, kind=kind
+    )
+    return listing([chunk_shape(one) for one in chunks], total=total, page=page, page_size=page_size)
+
+
+async def _add_files(stack: Stack, kb: KnowledgeBase, request: Request[Shared]) -> list[Document]:
+    limit = int(stack.settings.upload_limit_mb * 1024 * 1024)
+    folder = stack.settings.data / INCOMING
+    async with uploads(request, folder=folder, limit=limit) as files:
+        return [await stack.ingestion.add(kb, name=file.name, content=file.path) for file in files]
+
+
+async def _add_text(stack: Stack, kb: KnowledgeBase, request: Request[Shared]) -> Document:
+    limit = int(stack.settings.upload_limit_mb * 1024 * 1024)
+    body = await parse(request, AddDocument, limit=limit)
+    if body.url is not None:
+        raise BadRequest(
+            "Addresses cannot be read yet: download the page and upload the file.", code="not_supported"
+        )
+    if not body.text or not body.text.strip():
+        raise BadRequest("The text is empty: send {title, text}, or a file.", code="empty_text")
+    return await stack.ingestion.add_text(kb, title=checked_name(body.title or ""), text=body.text)
+
+
+async def _shapes(stack: Stack, document_id: str) -> AsyncGenerator[dict[str, Any]]:
+    async for document in stack.ingestion.watch(document_id):
+        yield document_shape(document)

@@ -1,0 +1,154 @@
+"""From what was sent to the effective request of a run; all that can be refused is refused here."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..checkpoints.ids import new_id
+from ..context import KnowledgeBase
+from ..errors import BadRequest, Conflict, NotFound
+from ..settings import effective_knobs
+from ..state import Asked
+from ..text.language import language_of
+from .schemas import MAX_QUESTION, KnowledgeQa, Search
+from .shapes import model_name
+from .stack import Stack
+
+NOT_YET = {
+    "images": "Questions with images are not supported yet: describe the image in words.",
+    "attachments": "Attachments are not supported yet: upload the file to a knowledge base, or put its text "
+    "into quoted_context.",
+    "tag_ids": "Tags are not supported yet: name documents in knowledge_ids instead.",
+    "web_search_enabled": "Web search is not supported yet: leave web_search_enabled out or false.",
+}
+
+
+async def asked_in_session(stack: Stack, session_id: str, body: KnowledgeQa) -> Asked:
+    """Raises BadRequest and its kinds: nothing of a refused question is stored."""
+    session = await stack.sessions.get(session_id)
+    _refuse_unbuilt(body.model_dump(include=set(NOT_YET)))
+    if body.on_busy != "reject":
+        raise BadRequest(
+            "on_busy can only be 'reject' yet: wait for the running answer, or stop it.", code="not_supported"
+        )
+    query = _checked(body.query)
+    given = session.kb_ids if body.knowledge_base_ids is None else body.knowledge_base_ids
+    kb_ids = await _scope(stack, given, body.knowledge_ids)
+    return await _asked(
+        stack,
+        query=query,
+        kb_ids=kb_ids,
+        document_ids=body.knowledge_ids,
+        asked_settings=body.settings,
+        session_id=session.id,
+        request_id=body.request_id or new_id(),
+        tenant_id=session.tenant_id,
+        language=body.language,
+        quoted_context=body.quoted_context,
+    )
+
+
+async def asked_for_search(stack: Stack, body: Search) -> Asked:
+    """As above, for a search without a session: the ids of a run are made up and stored nowhere."""
+    _refuse_unbuilt(body.model_dump(include=set(NOT_YET)))
+    query = _checked(body.query)
+    if not body.knowledge_base_ids and not body.knowledge_ids:
+        raise BadRequest("Name at least one knowledge base in knowledge_base_ids.", code="no_knowledge_base")
+    kb_ids = await _scope(stack, body.knowledge_base_ids, body.knowledge_ids)
+    top_k = {} if body.top_k is None else {"rerank_top_k": body.top_k}
+    return await _asked(
+        stack,
+        query=query,
+        kb_ids=kb_ids,
+        document_ids=body.knowledge_ids,
+        asked_settings=body.settings | top_k,
+    )
+
+
+def _refuse_unbuilt(sent: Mapping[str, object]) -> None:
+    for name, value in sent.items():
+        if value:
+            raise BadRequest(NOT_YET[name], code="not_supported", details={"field": name})
+
+
+def _checked(query: str) -> str:
+    query = query.strip()
+    if not query:
+        raise BadRequest("The question is empty: put it into query.", code="empty_question")
+    if len(query) > MAX_QUESTION:
+        raise BadRequest(
+            f"The question has {len(query)} characters, at most {MAX_QUESTION} are possible. Shorten it, or "
+            f"upload the long text as a document.",
+            code="question_too_long",
+            details={"limit": MAX_QUESTION},
+        )
+    return query
+
+
+async def _scope(stack: Stack, kb_ids: Sequence[str], document_ids: Sequence[str]) -> list[str]:
+    """The knowledge bases to search, each known and fit. Documents named alone bring theirs along."""
+    documents = await stack.catalogue.documents(document_ids)
+    for document_id in document_ids:
+        if document_id not in documents:
+            raise NotFound(f"There is no document {document_id}.", code="document_not_found")
+    homes = [documents[document_id].kb_id for document_id in document_ids]
+    scope = list(dict.fromkeys(kb_ids or homes))
+    for document_id, home in zip(document_ids, homes, strict=True):
+        if home not in scope:
+            raise BadRequest(
+                f"Document {document_id} is not in the knowledge bases of this question.",
+                code="document_out_of_scope",
+            )
+    return scope
+
+
+async def _asked(
+    stack: Stack,
+    *,
+    query: str,
+    kb_ids: Sequence[str],
+    document_ids: Sequence[str],
+    asked_settings: Mapping[str, Any],
+    session_id: str = "",
+    request_id: str = "",
+    tenant_id: str = "default",
+    language: str | None = None,
+    quoted_context: str | None = None,
+) -> Asked:
+    kbs = await known_kbs(stack, kb_ids)
+    for kb in kbs:
+        _refuse_other_model(kb, stack.embedder.model)
+    knobs = effective_knobs(stack.settings.knobs(), [kb.settings for kb in kbs], asked_settings)
+    return Asked(
+        **knobs.model_dump(),
+        query=query,
+        session_id=session_id,
+        message_id=new_id(),
+        user_message_id=new_id(),
+        request_id=request_id,
+        run_id=new_id(),
+        tenant_id=tenant_id,
+        language=language or language_of(query),
+        kb_ids=list(kb_ids),
+        document_ids=list(document_ids),
+        quoted_context=quoted_context or None,
+    )
+
+
+async def known_kbs(stack: Stack, kb_ids: Sequence[str]) -> list[KnowledgeBase]:
+    """Raises NotFound for the first that is not known."""
+    kbs = await stack.catalogue.kbs(kb_ids)
+    for kb_id in kb_ids:
+        if kb_id not in kbs:
+            raise NotFound(f"There is no knowledge base {kb_id}.", code="kb_not_found")
+    return [kbs[kb_id] for kb_id in kb_ids]
+
+
+def _refuse_other_model(kb: KnowledgeBase, configured: str) -> None:
+    if kb.embedding_model != configured:
+        raise Conflict(
+            f"Knowledge base {kb.name!r} was indexed with the embedding model "
+            f"{model_name(kb.embedding_model)!r}, this server uses {model_name(configured)!r}. Configure "
+            f"that model again (HEADRACE_EMBEDDING_*), or index the documents into a new knowledge base.",
+            code="embedding_model_differs",
+            details={"knowledge_base_id": kb.id},
+        )

@@ -1,0 +1,223 @@
+"""Every address of the server, in one list."""
+
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Router
+from starlette.staticfiles import StaticFiles
+
+from . import documents, info, knowledge_bases, openapi, qa, runs, search, sessions
+from .routing import Call
+from .schemas import (
+    AddDocument,
+    CreateKnowledgeBase,
+    CreateSession,
+    KnowledgeQa,
+    RenameSession,
+    Search,
+    Stop,
+    UpdateKnowledgeBase,
+)
+from .stack import Shared
+
+API = "/api/v1"
+SESSIONS = f"{API}/sessions"
+KBS = f"{API}/knowledge-bases"
+DOCUMENTS = f"{API}/documents"
+RUNS = f"{API}/runs"
+ONE_SESSION = f"{SESSIONS}/{{session_id}}"
+ONE_KB = f"{KBS}/{{kb_id}}"
+ONE_DOCUMENT = f"{DOCUMENTS}/{{document_id}}"
+
+
+async def openapi_json(request: Request[Shared]) -> Response:
+    return JSONResponse(openapi.document([*OPS, *CALLS]))
+
+
+OPS = [
+    Call(method="GET", path="/healthz", endpoint=info.healthz, summary="the process is up"),
+    Call(method="GET", path="/readyz", endpoint=info.readyz, summary="stores and embedder answer"),
+    Call(method="GET", path="/openapi.json", endpoint=openapi_json, summary="this description"),
+]
+
+CALLS = [
+    Call(method="GET", path=f"{API}/info", endpoint=info.info, summary="models, limits, formats, version"),
+    # the literal path first: {session_id} would match it too
+    Call(
+        method="GET",
+        path=f"{SESSIONS}/continue-stream/{{session_id}}",
+        endpoint=qa.continue_stream,
+        summary="the events of an answer after Last-Event-ID or ?after=, then live ones",
+        query=("message_id", "after"),
+        streams="only",
+    ),
+    Call(
+        method="POST",
+        path=f"{ONE_SESSION}/knowledge-qa",
+        endpoint=qa.knowledge_qa,
+        summary="ask; Accept: application/json waits for the finished answer",
+        body=KnowledgeQa,
+        streams="default",
+    ),
+    Call(
+        method="POST",
+        path=f"{ONE_SESSION}/stop",
+        endpoint=qa.stop,
+        summary="stop an answer; what it has said so far is kept",
+        body=Stop,
+    ),
+    Call(
+        method="POST",
+        path=SESSIONS,
+        endpoint=sessions.create_session,
+        summary="a new session",
+        body=CreateSession,
+        status=201,
+    ),
+    Call(
+        method="GET",
+        path=SESSIONS,
+        endpoint=sessions.list_sessions,
+        summary="sessions, newest first",
+        query=("search",),
+        paged=True,
+    ),
+    Call(method="GET", path=ONE_SESSION, endpoint=sessions.get_session, summary="one session"),
+    Call(
+        method="PUT",
+        path=ONE_SESSION,
+        endpoint=sessions.rename_session,
+        summary="another title",
+        body=RenameSession,
+    ),
+    Call(
+        method="PATCH",
+        path=ONE_SESSION,
+        endpoint=sessions.rename_session,
+        summary="another title",
+        body=RenameSession,
+    ),
+    Call(
+        method="DELETE",
+        path=ONE_SESSION,
+        endpoint=sessions.delete_session,
+        summary="remove a session and all it holds; stops a running answer",
+    ),
+    Call(
+        method="GET",
+        path=f"{ONE_SESSION}/messages",
+        endpoint=sessions.list_messages,
+        summary="messages, oldest first",
+        paged=True,
+    ),
+    Call(
+        method="POST",
+        path=KBS,
+        endpoint=knowledge_bases.create_kb,
+        summary="a new knowledge base",
+        body=CreateKnowledgeBase,
+        status=201,
+    ),
+    Call(
+        method="GET",
+        path=KBS,
+        endpoint=knowledge_bases.list_kbs,
+        summary="knowledge bases, newest first",
+        query=("search",),
+        paged=True,
+    ),
+    Call(method="GET", path=ONE_KB, endpoint=knowledge_bases.get_kb, summary="one knowledge base"),
+    Call(
+        method="PUT",
+        path=ONE_KB,
+        endpoint=knowledge_bases.update_kb,
+        summary="change name, description or settings",
+        body=UpdateKnowledgeBase,
+    ),
+    Call(
+        method="PATCH",
+        path=ONE_KB,
+        endpoint=knowledge_bases.update_kb,
+        summary="change name, description or settings",
+        body=UpdateKnowledgeBase,
+    ),
+    Call(
+        method="DELETE",
+        path=ONE_KB,
+        endpoint=knowledge_bases.delete_kb,
+        summary="remove a knowledge base with its documents",
+    ),
+    Call(
+        method="POST",
+        path=f"{ONE_KB}/documents",
+        endpoint=documents.add_documents,
+        summary="add files (field `file`, repeatable) or a text",
+        body=AddDocument,
+        files=True,
+        status=202,
+    ),
+    Call(
+        method="GET",
+        path=f"{ONE_KB}/documents",
+        endpoint=documents.list_documents,
+        summary="documents, newest first",
+        paged=True,
+    ),
+    Call(method="GET", path=ONE_DOCUMENT, endpoint=documents.get_document, summary="one document"),
+    Call(
+        method="DELETE",
+        path=ONE_DOCUMENT,
+        endpoint=documents.delete_document,
+        summary="remove a document with its vectors, keywords, chunks and file",
+    ),
+    Call(
+        method="GET",
+        path=f"{ONE_DOCUMENT}/events",
+        endpoint=documents.document_events,
+        summary="progress until the document is ready or has failed",
+        streams="only",
+    ),
+    Call(
+        method="GET",
+        path=f"{ONE_DOCUMENT}/chunks",
+        endpoint=documents.document_chunks,
+        summary="chunks in the order of the text",
+        query=("kind",),
+        paged=True,
+    ),
+    Call(
+        method="POST",
+        path=f"{API}/search",
+        endpoint=search.search,
+        summary="passages for a question, without an answer",
+        body=Search,
+    ),
+    Call(
+        method="GET", path=f"{RUNS}/{{run_id}}", endpoint=runs.get_run, summary="status and timings of a run"
+    ),
+    Call(
+        method="GET",
+        path=f"{RUNS}/{{run_id}}/events",
+        endpoint=runs.list_run_events,
+        summary="the recorded events of a run",
+        query=("after",),
+        paged=True,
+    ),
+]
+
+
+def routes(page: Path) -> list[BaseRoute]:
+    """All routes; `page` is the folder of the web page, served at the root."""
+    # A router of its own: below the page's mount a wrong method would look like a missing file.
+    api = Router([call.route(below=API) for call in CALLS], redirect_slashes=False)
+    return [*(call.route() for call in OPS), Mount(API, api), Mount("/", Page(directory=page, html=True))]
+
+
+class Page(StaticFiles):
+    """The files of the page. Browsers ask each time whether they changed: an update shows at once."""
+
+    def file_response(self, *args: object, **kwargs: object) -> Response:
+        response = super().file_response(*args, **kwargs)  # pyright: ignore[reportArgumentType]
+        response.headers["Cache-Control"] = "no-cache"
+        return response

@@ -1,0 +1,78 @@
+"""What may be sent. The same classes validate requests and describe them in /openapi.json."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from .cleaning import without_controls
+
+MAX_QUESTION = 10_000
+
+Id = Annotated[str, Field(min_length=1, max_length=128)]
+Ids = Annotated[list[Id], Field(max_length=200)]
+Line = Annotated[str, AfterValidator(lambda text: " ".join(without_controls(text).split()))]
+Text = Annotated[str, AfterValidator(without_controls)]
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class CreateSession(Body):
+    title: Annotated[Line, Field(max_length=200)] | None = None
+    knowledge_base_ids: Ids = Field([], description="searched when a question names none")
+
+
+class RenameSession(Body):
+    title: Annotated[Line, Field(min_length=1, max_length=200)]
+
+
+class CreateKnowledgeBase(Body):
+    name: Annotated[Line, Field(max_length=100)]
+    description: Annotated[Text, Field(max_length=2000)] = ""
+    kind: Literal["document", "faq"] = "document"
+    settings: dict[str, Any] = Field({}, description="defaults of questions to this knowledge base")
+
+
+class UpdateKnowledgeBase(Body):
+    name: Annotated[Line, Field(max_length=100)] | None = None
+    description: Annotated[Text, Field(max_length=2000)] | None = None
+    settings: dict[str, Any] | None = None
+
+
+class AddDocument(Body):
+    """Text with a title; an address cannot be read yet. Files come as multipart/form-data, field `file`."""
+
+    title: Annotated[Line, Field(max_length=255)] | None = None
+    text: str | None = None
+    url: Annotated[str, Field(max_length=4000)] | None = None
+
+
+class KnowledgeQa(Body):
+    query: Text = Field("", description=f"at most {MAX_QUESTION} characters")
+    knowledge_base_ids: Ids | None = Field(None, description="default: those of the session")
+    knowledge_ids: Ids = Field([], description="narrows the search to these documents")
+    tag_ids: Ids = []
+    request_id: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,40}$")] | None = None
+    language: Literal["zh", "en"] | None = Field(None, description="default: that of the question")
+    web_search_enabled: bool = False
+    images: list[Any] = []
+    attachments: list[Any] = []
+    quoted_context: Annotated[Text, Field(max_length=20_000)] | None = None
+    on_busy: Literal["reject", "queue", "stop"] = "reject"
+    settings: dict[str, Any] = Field({}, description="wins over knowledge bases and defaults")
+
+
+class Stop(Body):
+    message_id: Id
+
+
+class Search(Body):
+    query: Text = Field("", description=f"at most {MAX_QUESTION} characters")
+    knowledge_base_ids: Ids
+    knowledge_ids: Ids = []
+    tag_ids: Ids = []
+    top_k: Annotated[int, Field(ge=1, le=100)] | None = Field(None, description="default: rerank_top_k")
+    rerank: bool = True
+    trace: bool = Field(False, description="also say which hits left, where and why")
+    settings: dict[str, Any] = {}

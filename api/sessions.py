@@ -1,0 +1,62 @@
+"""Sessions and their messages."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..errors import Conflict
+from .answers import listing, success
+from .questions import known_kbs
+from .requests import paging, parse
+from .schemas import CreateSession, RenameSession
+from .shapes import message_shape, session_shape
+from .stack import Shared, Stack, stack_of
+
+
+async def create_session(request: Request[Shared]) -> Response:
+    stack = stack_of(request)
+    body = await parse(request, CreateSession)
+    await known_kbs(stack, body.knowledge_base_ids)
+    session = await stack.sessions.create(title=body.title or None, kb_ids=body.knowledge_base_ids)
+    return success(session_shape(session), status=201)
+
+
+async def list_sessions(request: Request[Shared]) -> Response:
+    page, page_size = paging(request)
+    search = request.query_params.get("search") or None
+    sessions, total = await stack_of(request).sessions.list(page=page, page_size=page_size, search=search)
+    return listing([session_shape(one) for one in sessions], total=total, page=page, page_size=page_size)
+
+
+async def get_session(request: Request[Shared]) -> Response:
+    session = await stack_of(request).sessions.get(request.path_params["session_id"])
+    return success(session_shape(session))
+
+
+async def rename_session(request: Request[Shared]) -> Response:
+    body = await parse(request, RenameSession)
+    session = await stack_of(request).sessions.rename(request.path_params["session_id"], body.title)
+    return success(session_shape(session))
+
+
+async def delete_session(request: Request[Shared]) -> Response:
+    stack, session_id = stack_of(request), request.path_params["session_id"]
+    try:
+        await stack.sessions.delete(session_id)
+    except Conflict as busy:
+        await _stop_running(stack, session_id, busy)
+        await stack.sessions.delete(session_id)
+    return success({"id": session_id})
+
+
+async def list_messages(request: Request[Shared]) -> Response:
+    stack, session_id = stack_of(request), request.path_params["session_id"]
+    await stack.sessions.get(session_id)
+    page, page_size = paging(request)
+    messages, total = await stack.sessions.messages(session_id, page=page, page_size=page_size)
+    return listing([message_shape(one) for one in messages], total=total, page=page, page_size=page_size)
+
+
+async def _stop_running(stack: Stack, session_id: str, busy: Conflict) -> None:
+    message = await stack.sessions.message(busy.details["message_id"])
+    await stack.runs.stop(session_id, message.id)
+    await stack.runs.finished(message.run_id)

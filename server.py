@@ -1,0 +1,218 @@
+"""The composition root and the app: the one place that knows both sides of every protocol."""
+
+from . import environment  # noqa: F401  # pyright: ignore[reportUnusedImport]  # before the libraries that read it
+
+# isort: split
+import asyncio
+import contextlib
+import logging
+import shutil
+import signal
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from .api.answers import on_headrace_error, on_http_exception
+from .api.guard import Guard
+from .api.routes import routes
+from .api.stack import Shared, Stack
+from .api.upload import INCOMING
+from .checkpoints.events import EventLog, RunEmitter
+from .checkpoints.journal import open_journal
+from .checkpoints.runs import Runs
+from .checkpoints.saver import JournalSaver
+from .checkpoints.sessions import Sessions
+from .checkpoints.texts import KeptTexts
+from .context import Context, Emitter
+from .errors import HeadraceError, StartRefused
+from .folder import own_folder
+from .graph.build import build, build_search
+from .ingest.parse.process import ParserProcess
+from .ingest.pipeline import Ingestion
+from .models.chat import make_chat, make_understand
+from .models.embedding import make_embedder
+from .models.rerank import make_reranker
+from .prompts.loader import load_prompts
+from .serving import bind, serve_until_signalled, url_of
+from .settings import Settings, load_settings
+from .state import Asked
+from .stores.catalogue import open_catalogue
+from .stores.chroma import ChromaVectors
+from .stores.files import OriginalFiles
+from .stores.passages import RunPassages
+from .stores.tantivy import TantivyKeywords
+from .text.tokens import Tokens
+
+logger = logging.getLogger(__name__)
+
+PAGE = Path(__file__).parent / "web"
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+CHATTY = ("httpx", "httpcore", "chromadb", "uvicorn.error", "openai")
+# Together under the ten seconds that a server may take to end.
+DRAIN_S = 4.0
+CLOSE_S = 3.0
+
+
+@asynccontextmanager
+async def open_stack(
+    settings: Settings, *, url: str | None = None, closing: asyncio.Event | None = None
+) -> AsyncGenerator[Stack]:
+    """Own the data folder and open everything in it; all is closed after the block, in reverse order.
+
+    Raises StartRefused: folder taken or not writable, a newer schema, an impossible configuration.
+    """
+    folder = settings.data
+    async with AsyncExitStack() as opened:
+        opened.enter_context(own_folder(folder, url=url or url_of(settings.host, settings.port)))
+        _empty(folder / INCOMING)
+        journal = await opened.enter_async_context(open_journal(folder / "journal.sqlite"))
+        catalogue = await opened.enter_async_context(open_catalogue(folder / "catalogue.sqlite"))
+        tokens = Tokens(settings.user_dictionary)
+        vectors = ChromaVectors(folder / "chroma")
+        opened.push_async_callback(vectors.close)
+        keywords = TantivyKeywords(folder / "keywords", tokens)
+        opened.push_async_callback(keywords.close)
+        embedder = make_embedder(settings)
+        prompts = load_prompts()
+        chat = make_chat(settings, embedder, tokens, prompts)
+        understand = make_understand(settings)
+        reranker = make_reranker(settings)
+        events, sessions = EventLog(journal), Sessions(journal)
+        passages = RunPassages(catalogue, KeptTexts(journal))
+
+        def context(emit: Emitter) -> Context:
+            return Context(
+                catalogue=catalogue,
+                passages=passages,
+                messages=sessions,
+                embedder=embedder,
+                vectors=vectors,
+                keywords=keywords,
+                tokens=tokens,
+                prompts=prompts,
+                chat=chat,
+                emit=emit,
+                understand=understand,
+                reranker=reranker,
+            )
+
+        def context_of_run(asked: Asked, emit: RunEmitter) -> Context:
+            return context(emit)
+
+        graph = build().compile(checkpointer=JournalSaver(journal))
+        runs = Runs(journal, events, sessions, graph, context_of_run)
+        opened.push_async_callback(_bounded, "runs", DRAIN_S, runs.drain)
+        ingestion = Ingestion(
+            catalogue=catalogue,
+            vectors=vectors,
+            keywords=keywords,
+            embedder=embedder,
+            files=OriginalFiles(folder / "files"),
+            parser=ParserProcess(settings),
+            settings=settings,
+        )
+        opened.push_async_callback(_bounded, "ingestion", CLOSE_S, ingestion.close)
+        await ingestion.start()
+        yield Stack(
+            settings=settings,
+            journal=journal,
+            sessions=sessions,
+            events=events,
+            runs=runs,
+            catalogue=catalogue,
+            ingestion=ingestion,
+            embedder=embedder,
+            chat=chat,
+            understand=understand,
+            reranker=reranker,
+            search=build_search().compile(),
+            context=context,
+            closing=closing or asyncio.Event(),
+        )
+
+
+def create_app(settings: Settings, *, url: str | None = None) -> Starlette:
+    """The app; nothing opens before its lifespan. `app.state.closing` ends the open streams."""
+    closing = asyncio.Event()
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncGenerator[Shared]:
+        async with open_stack(settings, url=url, closing=closing) as stack:
+            resuming = asyncio.create_task(_resume(stack.runs))
+            try:
+                yield Shared(stack=stack)
+            finally:
+                closing.set()
+                resuming.cancel()
+                await asyncio.gather(resuming, return_exceptions=True)
+
+    app = Starlette(
+        routes=routes(PAGE),
+        middleware=[
+            Middleware(
+                Guard,
+                allowed_hosts=[settings.host, *settings.allowed_hosts],
+                any_address=settings.host in ("0.0.0.0", "::"),
+            )
+        ],
+        exception_handlers={HeadraceError: on_headrace_error, HTTPException: on_http_exception},
+        lifespan=lifespan,
+    )
+    app.state.closing = closing
+    return app
+
+
+def serve(settings: Settings, *, on_ready: Callable[[str], None] = lambda url: None) -> int:
+    """Serve until a signal ends it; returns its number. `on_ready` gets the address."""
+    logging.basicConfig(level=settings.log_level.upper(), stream=sys.stderr, format=LOG_FORMAT)
+    for name in CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    with contextlib.closing(bind(settings.host, settings.port, open_to_all=settings.open)) as sock:
+        url = url_of(settings.host, sock.getsockname()[1])
+        if settings.open:
+            logger.warning("%s: everyone who reaches it may read and change everything", url)
+        app = create_app(settings, url=url)
+        return serve_until_signalled(app, sock, on_ready=lambda: on_ready(url))
+
+
+async def _resume(runs: Runs) -> None:
+    try:
+        resumed = await runs.resume_unfinished()
+    except Exception:
+        # An edge: whatever is wrong with old runs, new ones must be served.
+        logger.exception("unfinished answers could not be resumed")
+    else:
+        if resumed:
+            logger.info("resumed %d unfinished answers", resumed)
+
+
+def _empty(folder: Path) -> None:
+    """Without what a killed process was receiving."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+
+
+async def _bounded(what: str, seconds: float, close: Callable[[], Awaitable[None]]) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await close()
+    except TimeoutError:
+        logger.error("%s did not close within %s s", what, seconds)
+
+
+def main() -> None:
+    """`python -m headrace.server`: as `headrace serve`, configured by the environment alone."""
+    try:
+        number = serve(load_settings(), on_ready=lambda url: print(url, flush=True))
+    except StartRefused as refused:
+        sys.exit(refused.message)
+    sys.exit(130 if number == signal.SIGINT else 0)
+
+
+if __name__ == "__main__":
+    main()

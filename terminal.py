@@ -1,0 +1,81 @@
+"""An answer on a terminal: numbers for citation tags, and a list of what they stand for."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from xml.sax.saxutils import unescape
+
+from .api.cleaning import without_controls
+
+TAG = re.compile(r"<(?:kb|web)\s[^<>]*/>")
+# What may still become a tag when the next piece comes.
+UNFINISHED = re.compile(r"<(?:k|kb|w|we|web|(?:kb|web)\s[^<>]*)?$")
+ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+
+
+@dataclass(slots=True)
+class CitedText:
+    """Turns `<kb …/>` into [1], piece by piece; the same passage keeps its number.
+
+    Control characters go: documents and models must not be able to steer the terminal.
+    """
+
+    cited: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    _held: str = ""
+
+    def feed(self, piece: str) -> str:
+        text = self._held + piece
+        unfinished = UNFINISHED.search(text)
+        cut = unfinished.start() if unfinished else len(text)
+        self._held = text[cut:]
+        return self._numbered(text[:cut])
+
+    def close(self) -> str:
+        """What was held back: no tag came of it."""
+        held, self._held = self._held, ""
+        return self._numbered(held)
+
+    def _numbered(self, text: str) -> str:
+        return without_controls(TAG.sub(lambda tag: f"[{self._number(tag[0])}]", text))
+
+    def _number(self, tag: str) -> int:
+        attributes = {name: unescape(value, {"&quot;": '"'}) for name, value in ATTRIBUTE.findall(tag)}
+        key = _key(attributes)
+        known = [_key(one) for one in self.cited]
+        if key not in known:
+            self.cited.append(attributes)
+            return len(self.cited)
+        return known.index(key) + 1
+
+
+def sources(
+    cited: Sequence[Mapping[str, str]], references: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """What each number stands for, in order: title, page, section, address, ids."""
+    by_id = {reference["id"]: reference for reference in references}
+    return [
+        _source(number, tag, by_id.get(tag.get("chunk_id", ""), {})) for number, tag in enumerate(cited, 1)
+    ]
+
+
+def source_line(source: Mapping[str, Any]) -> str:
+    page = f"p. {source['page']}" if source["page"] else None
+    parts = [source["title"], page, source["section"], source["url"]]
+    return without_controls(f"[{source['number']}] {', '.join(part for part in parts if part)}")
+
+
+def _source(number: int, tag: Mapping[str, str], reference: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "number": number,
+        "title": tag.get("doc") or tag.get("title") or reference.get("knowledge_title") or "",
+        "page": reference.get("page") or tag.get("page"),
+        "section": reference.get("section"),
+        "url": tag.get("url"),
+        "knowledge_id": tag.get("knowledge_id"),
+        "chunk_id": tag.get("chunk_id"),
+    }
+
+
+def _key(attributes: Mapping[str, str]) -> str:
+    return attributes.get("chunk_id") or attributes.get("url") or ""

@@ -1,0 +1,31 @@
+import pytest
+
+from headrace.terminal import CitedText, source_line, sources
+
+KB = '<kb doc="员工手册.md" knowledge_id="d1" chunk_id="c1" page="3"/>'
+OTHER = '<kb doc="A &amp; B &quot;C&quot;.pdf" knowledge_id="d2" chunk_id="c2"/>'
+
+
+def test_the_same_passage_keeps_its_number() -> None:
+    text = CitedText()
+    assert text.feed(f"年假12天{KB}，carry over{OTHER}{KB}。") == "年假12天[1]，carry over[2][1]。"
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 20])
+def test_tags_cut_anywhere_are_found(size: int) -> None:
+    text, whole = CitedText(), f"a < b, <k>, {KB}中文{OTHER} 1 <k"
+    shown = "".join(text.feed(whole[i : i + size]) for i in range(0, len(whole), size)) + text.close()
+    assert shown == "a < b, <k>, [1]中文[2] 1 <k"
+
+
+def test_sources_say_title_page_and_section() -> None:
+    text = CitedText()
+    text.feed(KB + OTHER)
+    listed = sources(
+        text.cited, [{"id": "c1", "page": 3, "section": "2 > 休假", "knowledge_title": "员工手册.md"}]
+    )
+    assert [source_line(one) for one in listed] == ["[1] 员工手册.md, p. 3, 2 > 休假", '[2] A & B "C".pdf']
+
+
+def test_documents_cannot_steer_the_terminal() -> None:
+    assert CitedText().feed("\x1b]0;title\x07红\x1b[31m") == "]0;title红[31m"

@@ -1,0 +1,229 @@
+"""The rows of a run: how it begins, is counted when resumed, is asked to stop, and ends."""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from ..errors import NotFound
+from ..state import Asked
+from .clock import milliseconds_between, now
+from .event_rows import insert_event, interrupted, read_told, to_body
+from .sessions import MessageStatus, busy, read_session, title_from
+
+FinalStatus = Literal["complete", "stopped", "failed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """How a run ends: its last event, and what its message and row say from then on."""
+
+    status: FinalStatus
+    response_type: Literal["complete", "stop", "error"]
+    content: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    outcome: str | None = None
+    stages_ms: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """What was stored with the end."""
+
+    answer: str
+    timing: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """One run. `resumes` counts the starts in a row that found it at the same checkpoint."""
+
+    id: str
+    session_id: str
+    message_id: str
+    status: MessageStatus | Literal["stopping"]
+    asked: Asked
+    resumes: int
+    created_at: str
+    ended_at: str | None
+    timing: dict[str, Any] | None
+
+
+def insert_run(connection: sqlite3.Connection, *, asked: Asked) -> str:
+    """Both messages, the run and its first event. Returns the id of the run to follow: the one that the
+    same request has started before, if it has.
+
+    Raises NotFound (session_not_found), Conflict (session_busy).
+    """
+    session_id = asked["session_id"]
+    session = read_session(connection, session_id=session_id, tenant_id=asked["tenant_id"])
+    earlier = connection.execute(
+        "select id from runs where session_id = ? and request_id = ?", (session_id, asked["request_id"])
+    ).fetchone()
+    if earlier is not None:
+        return earlier[0]
+    going_on = connection.execute(
+        "select message_id from runs where session_id = ? and ended_at is null", (session_id,)
+    ).fetchone()
+    if going_on is not None:
+        raise busy(going_on[0])
+    moment = now()
+    connection.execute(
+        "insert into runs (id, session_id, message_id, user_message_id, request_id, status, asked, "
+        "created_at) values (?, ?, ?, ?, ?, 'running', ?, ?)",
+        (
+            asked["run_id"],
+            session_id,
+            asked["message_id"],
+            asked["user_message_id"],
+            asked["request_id"],
+            json.dumps(asked, ensure_ascii=False),
+            moment,
+        ),
+    )
+    _insert_message(connection, asked, asked["user_message_id"], "user", asked["query"], "complete", moment)
+    _insert_message(connection, asked, asked["message_id"], "assistant", "", "running", moment)
+    insert_event(
+        connection,
+        run_id=asked["run_id"],
+        seq=1,
+        response_type="agent_query",
+        body=to_body(
+            asked["query"],
+            {"user_message_id": asked["user_message_id"]},
+            {"session_id": session_id, "assistant_message_id": asked["message_id"]},
+        ),
+    )
+    connection.execute(
+        "update sessions set title = ?, updated_at = ? where id = ?",
+        (session.title or title_from(asked["query"]), moment, session_id),
+    )
+    return asked["run_id"]
+
+
+def read_run(connection: sqlite3.Connection, *, run_id: str) -> RunRow:
+    """Raises NotFound (run_not_found)."""
+    row = connection.execute(f"select {_COLUMNS} from runs where id = ?", (run_id,)).fetchone()
+    if row is None:
+        raise NotFound(f"no run {run_id}", code="run_not_found")
+    return _to_row(row)
+
+
+def read_unfinished(connection: sqlite3.Connection) -> list[RunRow]:
+    rows = connection.execute(f"select {_COLUMNS} from runs where ended_at is null order by created_at, id")
+    return [_to_row(row) for row in rows]
+
+
+def ask_to_stop(connection: sqlite3.Connection, *, session_id: str, message_id: str) -> RunRow:
+    """The run as it stands after asking: one that has ended stays as it is.
+
+    Raises NotFound (message_not_found).
+    """
+    key = (session_id, message_id)
+    connection.execute(
+        "update runs set status = 'stopping' where session_id = ? and message_id = ? and ended_at is null",
+        key,
+    )
+    row = connection.execute(
+        f"select {_COLUMNS} from runs where session_id = ? and message_id = ?", key
+    ).fetchone()
+    if row is None:
+        raise NotFound(f"no answer {message_id} in session {session_id}", code="message_not_found")
+    return _to_row(row)
+
+
+def count_resume(connection: sqlite3.Connection, *, run_id: str, checkpoint_id: str) -> RunRow:
+    """Count a start that found the run unfinished; from a new checkpoint the count begins anew."""
+    connection.execute(
+        "update runs set resumes = case when resumed_from = ?1 then resumes + 1 else 1 end, "
+        "resumed_from = ?1 where id = ?2",
+        (checkpoint_id, run_id),
+    )
+    return read_run(connection, run_id=run_id)
+
+
+def forgive_resumes(connection: sqlite3.Connection) -> None:
+    """An orderly shutdown is not the runs' fault."""
+    connection.execute("update runs set resumes = 0, resumed_from = null where ended_at is null")
+
+
+def end_run(connection: sqlite3.Connection, *, run_id: str, end: End) -> Ended:
+    """Close what is open, tell the end, and store the final message: all of it or nothing."""
+    row = read_run(connection, run_id=run_id)
+    if row.ended_at is not None:
+        raise RuntimeError(f"run {run_id} has ended before")
+    told = read_told(connection, run_id=run_id)
+    moment = now()
+    timing = {
+        "total_ms": round(milliseconds_between(row.created_at, moment), 1),
+        "stages_ms": {node: round(ms, 1) for node, ms in end.stages_ms.items()},
+    }
+    bodies = [("tool_result", to_body("", interrupted(call), {})) for call in told.open_calls]
+    data = {**end.data, "timing": timing} if end.response_type == "complete" else end.data
+    bodies.append((end.response_type, to_body(end.content, data, {})))
+    for seq, (response_type, body) in enumerate(bodies, start=told.seq + 1):
+        insert_event(connection, run_id=run_id, seq=seq, response_type=response_type, body=body)
+    error = {**end.data, "message": end.content} if end.response_type == "error" else None
+    connection.execute(
+        "update messages set content = ?, status = ?, refs = ?, timing = ?, outcome = ?, error = ? "
+        "where id = ?",
+        (
+            told.answer_text,
+            end.status,
+            json.dumps(told.references, ensure_ascii=False),
+            json.dumps(timing),
+            end.outcome,
+            json.dumps(error, ensure_ascii=False) if error else None,
+            row.message_id,
+        ),
+    )
+    connection.execute(
+        "update runs set status = ?, ended_at = ?, timing = ? where id = ?",
+        (end.status, moment, json.dumps(timing), run_id),
+    )
+    connection.execute("update sessions set updated_at = ? where id = ?", (moment, row.session_id))
+    return Ended(answer=told.answer_text, timing=timing)
+
+
+_COLUMNS = "id, session_id, message_id, status, asked, resumes, created_at, ended_at, timing"
+
+
+def _to_row(row: tuple[Any, ...]) -> RunRow:
+    id, session_id, message_id, status, asked, resumes, created_at, ended_at, timing = row
+    return RunRow(
+        id=id,
+        session_id=session_id,
+        message_id=message_id,
+        status=status,
+        asked=cast(Asked, json.loads(asked)),
+        resumes=resumes,
+        created_at=created_at,
+        ended_at=ended_at,
+        timing=json.loads(timing) if timing else None,
+    )
+
+
+def _insert_message(
+    connection: sqlite3.Connection,
+    asked: Asked,
+    message_id: str,
+    role: str,
+    content: str,
+    status: MessageStatus,
+    moment: str,
+) -> None:
+    connection.execute(
+        "insert into messages (id, session_id, request_id, role, content, status, run_id, created_at) "
+        "values (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            message_id,
+            asked["session_id"],
+            asked["request_id"],
+            role,
+            content,
+            status,
+            asked["run_id"],
+            moment,
+        ),
+    )

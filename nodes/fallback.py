@@ -1,0 +1,48 @@
+"""An honest answer where nothing was found."""
+
+from langgraph.runtime import Runtime
+
+from ..context import ChatMessage, ChatPrompt, Context
+from ..errors import DependencyFailed
+from ..state import Asked, RagState, Update
+from .fencing import neutralised
+from .stage import stage
+from .streaming import Teller, chat_options, stream_answer
+from .warn import warn
+
+
+@stage
+async def fallback(state: RagState, runtime: Runtime[Context]) -> Update:
+    context = runtime.context
+    context.emit.close_call("knowledge_search", {"hits": 0, "knowledge_bases": 0})
+    teller = Teller(context.emit)
+    if state["request"]["fallback_strategy"] == "model" and context.chat.generates:
+        return await _in_own_words(state["request"], context, teller)
+    return _fixed(state["request"], context, teller)
+
+
+async def _in_own_words(asked: Asked, context: Context, teller: Teller) -> Update:
+    language = asked["language"]
+    prompt = ChatPrompt(
+        messages=[
+            ChatMessage(role="system", content=context.prompts.text("fallback", "model", language=language)),
+            ChatMessage(role="user", content=neutralised(asked["query"])),
+        ],
+        question=asked["query"],
+        language=language,
+        intent="fallback",
+    )
+    try:
+        answered = await stream_answer(context, prompt, chat_options(asked), {}, teller)
+    except DependencyFailed as error:
+        if teller.text("answer"):
+            raise
+        warning = warn(context.emit, "fallback", error.code, error.message)
+        return {**_fixed(asked, context, teller), "warnings": [warning]}
+    return {**answered, "declined": False, "fell_back": True}
+
+
+def _fixed(asked: Asked, context: Context, teller: Teller) -> Update:
+    sentence = asked["fallback_response"] or context.prompts.text("fallback", language=asked["language"])
+    teller.tell([("answer", sentence)])
+    return {"answer": sentence, "fell_back": True}

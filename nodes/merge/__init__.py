@@ -1,0 +1,1 @@
+"""What merge_chunks does to hits, one step per module: values in, values out, no I/O."""

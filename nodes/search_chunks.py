@@ -1,0 +1,20 @@
+"""Candidates for the answer from every knowledge base in scope."""
+
+from langgraph.runtime import Runtime
+
+from ..context import Context
+from ..state import RagState, Update
+from .hybrid import hybrid_search, search_for
+from .stage import stage
+from .warn import warn
+
+
+@stage
+async def search_chunks(state: RagState, runtime: Runtime[Context]) -> Update:
+    context, asked = runtime.context, state["request"]
+    query = state.get("rewritten_query") or asked["query"]
+    # Closed by filter_top_k or fallback: the window shows the reader the whole search, not one stage.
+    context.emit.open_call("knowledge_search", {"query": query, "knowledge_bases": len(asked["kb_ids"])})
+    found = await hybrid_search(context, search_for(asked, query))
+    warnings = [warn(context.emit, "search_chunks", error.code, error.message) for error in found.failures]
+    return {"chunk_hits": found.hits, "departures": found.departures, "warnings": warnings}

@@ -1,0 +1,70 @@
+"""An answer on its way from a model to the event log."""
+
+from collections.abc import Mapping
+
+from ..context import ChatOptions, ChatPrompt, Context, Emitter
+from ..errors import DependencyRefused
+from ..state import Asked, Update, Usage
+from .decoding import AnswerDecoder, Kind
+
+
+class Teller:
+    """Emits parts of an answer as they come and remembers them; each kind has a segment of its own."""
+
+    def __init__(self, emit: Emitter) -> None:
+        self._emit = emit
+        self._segments: dict[Kind, int] = {}
+        self._told: dict[Kind, list[str]] = {"thinking": [], "answer": []}
+
+    def tell(self, parts: list[tuple[Kind, str]]) -> None:
+        for kind, text in parts:
+            if kind not in self._segments:
+                self._segments[kind] = self._emit.new_segment()
+            self._emit(kind, text, data={"segment": self._segments[kind]})
+            self._told[kind].append(text)
+
+    def text(self, kind: Kind) -> str:
+        return "".join(self._told[kind])
+
+
+async def stream_answer(
+    context: Context, prompt: ChatPrompt, options: ChatOptions, tags: Mapping[str, str], teller: Teller
+) -> Update:
+    """Stream one model call. What was told stays told when the model fails or the run is stopped.
+
+    Raises DependencyFailed or DependencyRefused, the latter also for an answer without a word.
+    """
+    decoder = AnswerDecoder(tags)
+    usage: Usage = {}
+    try:
+        async for piece in context.chat.stream(prompt, options):
+            match piece.kind:
+                case "answer":
+                    teller.tell(decoder.feed(piece.text))
+                case "thinking":
+                    teller.tell([("thinking", piece.text)] if piece.text else [])
+                case "usage":
+                    usage = piece.usage
+    finally:
+        teller.tell(decoder.close())
+    if decoder.declined and not teller.text("answer").strip():
+        teller.tell([("answer", context.prompts.text("fallback", "declined", language=prompt.language))])
+    if not teller.text("answer").strip():
+        raise DependencyRefused("chat", "The chat model gave an empty answer.", code="empty_answer")
+    return _update(teller, usage, model=context.chat.name, declined=decoder.declined)
+
+
+def chat_options(asked: Asked) -> ChatOptions:
+    return ChatOptions(
+        temperature=asked["temperature"],
+        top_p=asked["top_p"],
+        seed=asked["seed"],
+        max_tokens=asked["max_tokens"],
+    )
+
+
+def _update(teller: Teller, usage: Usage, *, model: str, declined: bool) -> Update:
+    update: Update = {"answer": teller.text("answer"), "usage": usage, "model": model, "declined": declined}
+    if thinking := teller.text("thinking"):
+        update["thinking"] = thinking
+    return update

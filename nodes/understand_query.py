@@ -1,0 +1,128 @@
+"""A question that stands on its own, and what kind of answer it asks for."""
+
+from collections.abc import Sequence
+
+from langgraph.runtime import Runtime
+
+from ..context import ChatMessage, ChatModel, ChatOptions, ChatPrompt, Context, Prompts, Tokens
+from ..errors import HeadraceError
+from ..state import Asked, RagState, StageWarning, Turn, Update
+from ..text.similarity import jaccard, normalise
+from .citations import without_tags
+from .decoding import without_thinking
+from .fencing import neutralised
+from .stage import stage
+from .understand_parse import parse_understanding
+from .understand_rules import Understood, small_talk, understand_by_rules
+from .warn import warn
+from .window import window
+
+# Intents that need the knowledge base; without a web search, `web_search` is one of them.
+RETRIEVAL_INTENTS = frozenset({"kb_search", "web_search", "clarification", "summarize"})
+SAME_QUESTION = 0.9  # Jaccard of content tokens (pipeline §0, "Which similarity")
+REWRITE_TURNS = 3  # turns shown to the model that rewrites
+REWRITE_ANSWER = 600  # characters of each earlier answer
+REWRITE_OPTIONS = ChatOptions(temperature=0, max_tokens=400)
+
+
+@stage
+async def understand_query(state: RagState, runtime: Runtime[Context]) -> Update:
+    context, asked, history = runtime.context, state["request"], state.get("history", [])
+    with window(context.emit, "query_understand", {"query": asked["query"]}) as result:
+        understood, warnings = await understand(asked, history, context)
+        understood = settled(understood, asked, history, context.tokens)
+        result |= {"intent": understood.intent, "rewritten": understood.rewritten}
+    return {
+        "rewritten_query": understood.rewritten,
+        "intent": understood.intent,
+        "uses_history": understood.uses_history,
+        "warnings": warnings,
+    }
+
+
+async def understand(
+    asked: Asked, history: Sequence[Turn], context: Context
+) -> tuple[Understood, list[StageWarning]]:
+    """By the model that is set for it, then by the chat model, then unchanged; by rules where none is set."""
+    if context.understand is None or not asked["enable_rewrite"]:
+        return understand_by_rules(asked["query"], history, rewrite=asked["enable_rewrite"]), []
+    models = [context.understand]
+    if context.chat.generates and context.chat.name != context.understand.name:
+        models.append(context.chat)
+    warnings: list[StageWarning] = []
+    for model in models:
+        understood, warning = await _ask(model, asked, history, context)
+        if understood:
+            return understood, warnings
+        warnings.extend([warning] if warning else [])
+    return Understood(rewritten=asked["query"], intent="kb_search", uses_history=False), warnings
+
+
+def settled(understood: Understood, asked: Asked, history: Sequence[Turn], tokens: Tokens) -> Understood:
+    """The intent that can be served: what it is about must be there, and a repeated question is searched."""
+    query, intent = asked["query"], understood.intent
+    missing = (
+        intent in {"web_search", "image_only"}
+        or (intent == "doc_only" and not asked["quoted_context"])
+        or (intent == "follow_up" and not history)
+    )
+    repeated = intent not in RETRIEVAL_INTENTS and not small_talk(query) and repeats(query, history, tokens)
+    if not missing and not repeated:
+        return understood
+    return Understood(
+        rewritten=understood.rewritten, intent="kb_search", uses_history=understood.uses_history
+    )
+
+
+def repeats(query: str, history: Sequence[Turn], tokens: Tokens) -> bool:
+    """Whether an earlier question of the session was the same: the user was not satisfied."""
+    wanted, content = normalise(query), set(tokens.content(query))
+    return any(
+        normalise(turn["user"]) == wanted
+        or jaccard(content, set(tokens.content(turn["user"]))) >= SAME_QUESTION
+        for turn in history
+    )
+
+
+async def _ask(
+    model: ChatModel, asked: Asked, history: Sequence[Turn], context: Context
+) -> tuple[Understood | None, StageWarning | None]:
+    prompt = rewrite_prompt(asked, history, context.prompts)
+    try:
+        pieces = [p.text async for p in model.stream(prompt, REWRITE_OPTIONS) if p.kind == "answer"]
+    except HeadraceError as error:
+        return None, warn(context.emit, "understand_query", error.code, error.message)
+    understood = parse_understanding(without_thinking("".join(pieces)), asked["query"])
+    if understood is None:
+        message = "The rewriting model did not answer with the JSON it was asked for."
+        return None, warn(context.emit, "understand_query", "unreadable_rewrite", message)
+    return understood, None
+
+
+def rewrite_prompt(asked: Asked, history: Sequence[Turn], prompts: Prompts) -> ChatPrompt:
+    language = asked["language"]
+    user = prompts.text(
+        "rewrite",
+        "user",
+        language=language,
+        conversation=conversation_text(history[-REWRITE_TURNS:]) or "-",
+        query=neutralised(asked["query"]),
+    )
+    return ChatPrompt(
+        messages=[
+            ChatMessage(role="system", content=prompts.text("rewrite", language=language)),
+            ChatMessage(role="user", content=user),
+        ],
+        question=asked["query"],
+        language=language,
+        intent="rewrite",
+    )
+
+
+def conversation_text(history: Sequence[Turn]) -> str:
+    lines: list[str] = []
+    for turn in history:
+        answer = neutralised(without_tags(turn["assistant"]))
+        lines.append(f"User: {neutralised(turn['user'])}")
+        lines.append(f"Assistant: {answer[:REWRITE_ANSWER]}{'…' if len(answer) > REWRITE_ANSWER else ''}")
+    return "\n".join(lines)

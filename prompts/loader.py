@@ -1,0 +1,141 @@
+"""Prompt templates read from the YAML files beside this module, checked when they are loaded."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..errors import StartRefused
+
+LANGUAGES = ("zh", "en")
+LANGUAGE_NAMES = {"zh": "中文", "en": "English"}
+PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+
+# What may stand in braces, by kind. Another name in braces is a spelling mistake that would reach the model.
+PLACEHOLDERS: Mapping[str, frozenset[str]] = {
+    "system_prompt": frozenset(),
+    "rewrite": frozenset({"conversation", "query", "language"}),
+    "context_template": frozenset({"contexts", "query", "language", "current_time", "quoted"}),
+    "fallback": frozenset({"query"}),
+    "intent_prompts": frozenset(),
+    "citation": frozenset(),
+    "extractive": frozenset(),
+}
+
+REQUIRED: Mapping[tuple[str, str], frozenset[str]] = {
+    ("rewrite", "user"): frozenset({"conversation", "query"}),
+    ("context_template", "default"): frozenset({"contexts", "query"}),
+    ("context_template", "plain"): frozenset({"query"}),
+    ("context_template", "quoted"): frozenset({"quoted"}),
+}
+
+Mode = Literal["retrieval", "chat", "task", "reply"]
+
+
+class Template(BaseModel):
+    """One prompt in both languages. `mode` says where it is used; `reply` is shown as it stands."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str = Field(pattern=r"^[a-z0-9_]+$")
+    name: str = Field(min_length=1)
+    description: str = Field(min_length=1)
+    mode: Mode
+    default: bool = False
+    text: dict[Literal["zh", "en"], str]
+
+
+class TemplateFile(BaseModel):
+    """One YAML file: all templates of one kind."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: str
+    editable: bool = True
+    templates: list[Template] = Field(min_length=1)
+
+
+class PromptLibrary:
+    """Templates by kind and id (`context.Prompts`)."""
+
+    def __init__(self, kinds: Mapping[str, TemplateFile]) -> None:
+        self._kinds = dict(kinds)
+        self._templates = {
+            (kind, template.id): template for kind, file in kinds.items() for template in file.templates
+        }
+
+    def text(self, kind: str, id: str = "default", *, language: str = "en", **values: str) -> str:
+        """The template with its placeholders filled in one pass, so that braces in a value stay as typed.
+
+        `{language}` is the language's own name; one without a variant gets English. Raises KeyError for an
+        unknown kind or id.
+        """
+        variant: Literal["zh", "en"] = "zh" if language == "zh" else "en"
+        body = self._templates[kind, id].text[variant]
+        given = {"language": LANGUAGE_NAMES[variant], **values}
+        return PLACEHOLDER.sub(lambda found: given.get(found[1], found[0]), body.strip())
+
+    def kinds(self) -> Mapping[str, TemplateFile]:
+        """Everything there is, for listing."""
+        return dict(self._kinds)
+
+
+def load_prompts() -> PromptLibrary:
+    """Read and check every template file. Raises StartRefused that names the file and the fault."""
+    folder = Path(__file__).parent
+    sources = {path.name: path.read_text("utf-8") for path in folder.glob("*.yaml")}
+    return PromptLibrary(parse_library(sources))
+
+
+def parse_library(sources: Mapping[str, str]) -> dict[str, TemplateFile]:
+    """Template files by kind, from YAML texts by file name. Raises StartRefused."""
+    kinds: dict[str, TemplateFile] = {}
+    for name, source in sorted(sources.items()):
+        file = _parse_file(name, source)
+        if file.kind in kinds:
+            raise StartRefused(f"{name}: a second file for prompts of kind {file.kind!r}")
+        kinds[file.kind] = file
+    for missing in sorted(PLACEHOLDERS.keys() - kinds.keys()):
+        raise StartRefused(f"no prompts of kind {missing!r}")
+    return kinds
+
+
+def _parse_file(name: str, source: str) -> TemplateFile:
+    try:
+        content: Any = yaml.safe_load(source)
+        file = TemplateFile.model_validate(content)
+    except yaml.YAMLError as error:
+        raise StartRefused(f"{name}: not YAML: {error}") from error
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise StartRefused(f"{name}: {faults}") from error
+    if file.kind not in PLACEHOLDERS:
+        raise StartRefused(f"{name}: unknown kind {file.kind!r}")
+    _check_file(name, file)
+    return file
+
+
+def _check_file(name: str, file: TemplateFile) -> None:
+    ids = [template.id for template in file.templates]
+    for repeated in {id for id in ids if ids.count(id) > 1}:
+        raise StartRefused(f"{name}: {repeated}: used twice")
+    if sum(template.default for template in file.templates) > 1:
+        raise StartRefused(f"{name}: more than one default")
+    for template in file.templates:
+        for language in LANGUAGES:
+            _check_text(
+                f"{name}: {template.id}.{language}", file.kind, template, template.text.get(language, "")
+            )
+
+
+def _check_text(where: str, kind: str, template: Template, body: str) -> None:
+    if not body.strip():
+        raise StartRefused(f"{where}: no text")
+    used = set(PLACEHOLDER.findall(body))
+    for unknown in sorted(used - PLACEHOLDERS[kind]):
+        raise StartRefused(f"{where}: unknown placeholder {{{unknown}}}")
+    for missing in sorted(REQUIRED.get((kind, template.id), frozenset()) - used):
+        raise StartRefused(f"{where}: placeholder {{{missing}}} is missing")

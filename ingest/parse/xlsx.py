@@ -1,0 +1,119 @@
+"""Excel: every sheet, cut into tables at its empty rows, values as a person sees them."""
+
+import datetime
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+from lxml import etree
+from openpyxl.utils.exceptions import InvalidFileException
+
+from ...errors import Unreadable
+from ..parsed import Block, Parsed, row_line
+from .archives import opened_archive
+
+# A workbook is loaded a second time to show formulas that nobody ever calculated; not worth it when large.
+FORMULAS_UP_TO = 2 * 1024 * 1024
+
+Row = list[str]
+
+
+def parse(path: Path) -> Parsed:
+    with opened_archive(path):
+        pass
+    values = _workbook(path, values=True)
+    formulas = _workbook(path, values=False) if path.stat().st_size <= FORMULAS_UP_TO else None
+    blocks: list[Block] = []
+    for page, sheet in enumerate(values.worksheets, start=1):
+        rows = _rows(sheet, formulas[sheet.title] if formulas is not None else None)
+        blocks.extend(_sheet(sheet.title, rows, page))
+    return Parsed(title=values.properties.title, blocks=blocks)
+
+
+def _workbook(path: Path, *, values: bool) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns of drawings and extensions that it leaves out
+            return openpyxl.load_workbook(path, data_only=values)
+    except (
+        KeyError,
+        ValueError,
+        TypeError,
+        InvalidFileException,
+        etree.XMLSyntaxError,
+        SyntaxError,
+    ) as error:
+        raise Unreadable("the file is damaged: it is no workbook", code="damaged_document") from error
+
+
+def _rows(sheet: Any, formulas: Any) -> Iterator[Row]:
+    merged = _merged(sheet)
+    for cells in sheet.iter_rows():
+        row: Row = []
+        for cell in cells:
+            value = merged.get((cell.row, cell.column), cell.value)
+            if value is None and formulas is not None:
+                value = formulas.cell(cell.row, cell.column).value
+            row.append(_shown(value, cell.number_format))
+            if cell.comment is not None:
+                row[-1] = f"{row[-1]} ({' '.join(cell.comment.text.split())})"
+        yield row
+
+
+def _merged(sheet: Any) -> Mapping[tuple[int, int], Any]:
+    """A value merged over several rows, for each of them: a row must be understood alone.
+
+    Over several columns it stands once.
+    """
+    return {
+        (row, area.min_col): sheet.cell(area.min_row, area.min_col).value
+        for area in sheet.merged_cells.ranges
+        for row in range(area.min_row, area.max_row + 1)
+    }
+
+
+def _sheet(name: str, rows: Iterator[Row], page: int) -> Iterator[Block]:
+    yield Block(kind="heading", text=name, level=1, page=page)
+    table: list[Row] = []
+    for row in rows:
+        if any(row):
+            table.append(row)
+        elif table:
+            yield from _table(table, page)
+            table = []
+    yield from _table(table, page)
+
+
+def _table(rows: list[Row], page: int) -> Iterator[Block]:
+    """Leading rows with a single filled cell are titles, what follows is a table without its empty columns."""
+    while rows and sum(map(bool, rows[0])) == 1 and (len(rows) == 1 or len(rows[0]) > 1):
+        yield Block(kind="text", text=next(filter(None, rows[0])), page=page)
+        rows = rows[1:]
+    if rows:
+        used = [
+            place
+            for place in range(max(map(len, rows)))
+            if any(row[place : place + 1] != [""] for row in rows)
+        ]
+        lines = [row_line([row[place] if place < len(row) else "" for place in used]) for row in rows]
+        yield Block(kind="table", text="\n".join(lines), page=page)
+
+
+def _shown(value: Any, number_format: str) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case datetime.datetime() if value.time() == datetime.time():
+            return value.date().isoformat()
+        case datetime.datetime():
+            return value.isoformat(sep=" ", timespec="seconds")
+        case int() | float() if "%" in number_format:
+            return f"{round(value * 100, 4):g}%"
+        case float():
+            return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.12g}"
+        case _:
+            return " ".join(str(value).split())

@@ -22,6 +22,7 @@ const sessions = new SessionList({
   list: $("#session-list"),
   more: $("#sessions-more"),
   onOpen: () => sidebar.close(),
+  onChanged: () => drawTitle(),
   onDeleted: (id) => id === conversation.session && startNew(),
   onError: (error) => say(describe(error)),
 });
@@ -37,10 +38,9 @@ const conversation = new Conversation({
     composer.text = question;
     composer.focus();
   },
-  onChange: async () => {
+  onChange: () => {
     draw();
-    await sessions.refresh();
-    drawTitle();
+    sessions.refresh();
   },
 });
 const documents = new Documents({
@@ -137,6 +137,7 @@ async function send(text) {
     if (!composer.text) composer.text = text;
     const busy = error.code === "session_busy";
     if (busy) await conversation.open(conversation.session);
+    if (error.code === "kb_not_found") await loadKbs();
     say(busy ? t("ask.busy") : describe(error));
   }
   draw();
@@ -183,6 +184,8 @@ function drawTitle() {
 }
 
 function redraw() {
+  // The switch is written in the language it leads to.
+  $("#language").lang = language() === "zh" ? "en" : "zh-CN";
   sessions.draw();
   scope.draw();
   documents.draw();

@@ -67,7 +67,6 @@ export class Conversation {
     const answer = this.#answer(question);
     answer.show(view);
     if (view.status === "running") this.#read(answer, view, this.#stored(message.id), 0);
-    else if (view.status === "failed") this.#readFailure(answer, message.id);
   }
 
   /** Puts a question to an existing session. Refusals are thrown, nothing of them stays shown. */
@@ -165,21 +164,6 @@ export class Conversation {
     if (this.#live !== live) return;
     this.#live = null;
     this.#hooks.onChange();
-  }
-
-  /** The reason of a failure is in its events, not in the message. */
-  async #readFailure(answer, message) {
-    const controller = new AbortController();
-    let view = emptyView(message);
-    try {
-      for await (const event of follow({ open: this.#stored(message), signal: controller.signal })) {
-        view = reduce(view, event);
-        if (event.done) break;
-      }
-      if (view.status === "failed") answer.show(view);
-    } catch {
-      // Events are dropped after a while; the message then says only that it failed.
-    }
   }
 
   /** At most one drawing per frame, however many pieces arrive. */

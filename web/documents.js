@@ -10,13 +10,19 @@ const PAGE_SIZE = 50;
 const MB = 1024 * 1024;
 
 /** Why a file cannot be uploaded, as a key and values of a text, or null. */
-export function refusalOf(file, { upload_limit_mb: limit, formats } = {}) {
+export function refusalOf(file, info = {}) {
+  const { formats } = info;
+  const limit = limitOf(info);
   if (!file.size) return { key: "docs.emptyfile", values: {} };
   if (limit && file.size > limit * MB) return { key: "docs.toolarge", values: { mb: limit } };
   if (formats?.length && !formats.some((suffix) => hasSuffix(file.name, suffix))) {
     return { key: "docs.unsupported", values: { formats: shown(formats) } };
   }
   return null;
+}
+
+function limitOf(info) {
+  return info.upload_limit_mb ?? info.limits?.upload_mb ?? null;
 }
 
 function hasSuffix(name, suffix) {
@@ -262,7 +268,8 @@ export class Documents {
   }
 
   #limits() {
-    const { formats, upload_limit_mb: mb } = this.#info;
+    const { formats } = this.#info;
+    const mb = limitOf(this.#info);
     if (formats?.length) {
       return t(mb ? "docs.formats" : "docs.formats.only", { formats: shown(formats), mb });
     }

@@ -4,10 +4,8 @@ const KEY = "headrace.language";
 
 const TEXTS = {
   en: {
-    "app.name": "headrace",
     "app.skip": "Skip to the question box",
     "language.switch": "中文",
-    "language.label": "Switch to Chinese",
     "menu.open": "Open the list of conversations",
     "menu.close": "Close the list of conversations",
 
@@ -20,7 +18,6 @@ const TEXTS = {
     "sessions.delete": "Delete “{title}”",
     "sessions.delete.ask": "Delete “{title}” with all its questions and answers?",
     "sessions.name": "Title of the conversation",
-    "sessions.running": "An answer is being written",
     "sessions.gone": "This conversation does not exist any more.",
 
     "ask.label": "Your question",
@@ -145,10 +142,8 @@ const TEXTS = {
     "dialog.delete": "Delete",
   },
   zh: {
-    "app.name": "headrace",
     "app.skip": "跳到提问框",
     "language.switch": "English",
-    "language.label": "切换到英文",
     "menu.open": "打开会话列表",
     "menu.close": "关闭会话列表",
 
@@ -161,7 +156,6 @@ const TEXTS = {
     "sessions.delete": "删除“{title}”",
     "sessions.delete.ask": "要删除“{title}”及其全部问答吗？",
     "sessions.name": "会话标题",
-    "sessions.running": "正在生成回答",
     "sessions.gone": "这个会话已不存在。",
 
     "ask.label": "你的问题",

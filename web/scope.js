@@ -72,10 +72,15 @@ export class Scope {
     this.#details.classList.toggle("none", !chosen.length);
     const focused = this.#list.contains(document.activeElement) ? document.activeElement.value : null;
     this.#list.replaceChildren(
-      h("p", { class: "hint" }, t(this.#kbs.length ? "scope.hint" : "scope.empty")),
+      h("p", { class: "hint" }, t(this.#hint())),
       ...this.#kbs.map((kb) => this.#option(kb)),
     );
     if (focused) this.#list.querySelector(`[value="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  #hint() {
+    if (!this.#kbs.length) return "scope.empty";
+    return this.#chosen.size ? "scope.hint" : "scope.plain";
   }
 
   #option(kb) {

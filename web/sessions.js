@@ -17,7 +17,7 @@ export class SessionList {
   #current = null;
   #editing = null;
 
-  /** onOpen(id), onDeleted(id), onError(error) */
+  /** onOpen(id), onDeleted(id), onChanged(): the list was read again, onError(error) */
   constructor({ list, more, ...hooks }) {
     this.#list = list;
     this.#more = more;
@@ -42,6 +42,7 @@ export class SessionList {
     }
     this.#sessions = found;
     this.draw();
+    this.#hooks.onChanged();
   }
 
   title(id) {

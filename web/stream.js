@@ -45,6 +45,7 @@ export function viewOfMessage(message) {
     status: message.status ?? "complete",
     pieces: message.content ? [{ kind: "answer", segment: 1, text: message.content }] : [],
     references: message.knowledge_references ?? [],
+    error: message.error ? { code: message.error.code ?? "", text: message.error.message ?? "" } : null,
     outcome: message.outcome ?? null,
     timing: message.timing ?? null,
   };

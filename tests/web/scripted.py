@@ -1,0 +1,385 @@
+"""A server that speaks the shapes of the page's API and tells what a test has written down."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from headrace.api.guard import HEADERS
+
+from .wire import frame
+
+WEB = Path(__file__).resolve().parents[2] / "web"
+MAX_PAGE = 1000
+Json = dict[str, Any]
+
+
+class ConnectionCut(Exception):
+    """Raised inside a stream so that the server drops the connection in mid-answer."""
+
+
+@dataclass
+class Run:
+    """The events of one answer, and how many of them have happened."""
+
+    events: list[Json]
+    happened: int
+    session_id: str
+    message: Json
+    asked: list[int] = field(default_factory=list[int])  # `after` of each connection
+
+    @property
+    def over(self) -> bool:
+        return any(event["done"] for event in self.events[: self.happened])
+
+
+class ScriptedServer:
+    """Serves the real page. Tests set what is told, then look at what the page asked."""
+
+    def __init__(self) -> None:
+        self.info: Json = {"chat": {"name": "scripted", "generates": True}, "formats": ["txt", "md", "pdf"]}
+        self.kbs: list[Json] = []
+        self.sessions: dict[str, Json] = {}
+        self.messages: dict[str, list[Json]] = {}
+        self.documents: dict[str, Json] = {}
+        self.document_states: dict[str, list[Json]] = {}  # by title
+        self.answers: dict[str, list[Json]] = {}  # by question
+        self.runs: dict[str, Run] = {}  # by message id
+        self.questions: list[Json] = []
+        self.hold_after: int | None = None  # a new run goes on only when a test releases it
+        self.cut_after: list[int] = []  # the next streams are cut behind these numbers
+        self.bytes_at_once: int | None = None
+        self.refuse_ask: Response | None = None
+        self._count = 0
+        self._changed = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.url = ""
+
+    # --- what a test does -------------------------------------------------------------------
+
+    def release(self, upto: int | None = None) -> None:
+        """Let all runs go on: up to event `upto`, or to their end."""
+
+        def go_on() -> None:
+            self.hold_after = upto
+            for run in self.runs.values():
+                run.happened = len(run.events) if upto is None else upto
+                self._settle(run)
+            self._wake()
+
+        self._call(go_on)
+
+    def add_kb(self, name: str) -> str:
+        kb = {"id": self._id("kb"), "name": name, "document_count": 0}
+        self.kbs.append(kb)
+        return str(kb["id"])
+
+    def run_of(self, question: str) -> Run:
+        return next(run for run in self.runs.values() if run.events[0]["content"] == question)
+
+    # --- what the page asks -----------------------------------------------------------------
+
+    async def get_info(self, request: Request) -> Response:
+        return success(self.info)
+
+    async def list_sessions(self, request: Request) -> Response:
+        return listing(list(reversed(self.sessions.values())), request)
+
+    async def create_session(self, request: Request) -> Response:
+        body = await request.json()
+        session = {"id": self._id("s"), "title": "", "knowledge_base_ids": body["knowledge_base_ids"]}
+        self.sessions[session["id"]] = session
+        self.messages[session["id"]] = []
+        return success(session)
+
+    async def one_session(self, request: Request) -> Response:
+        session_id = request.path_params["id"]
+        if session_id not in self.sessions:
+            return failure(404, "session_not_found", "There is no such session.")
+        if request.method == "PUT":
+            self.sessions[session_id]["title"] = (await request.json())["title"]
+        if request.method == "DELETE":
+            return success(self.sessions.pop(session_id))
+        return success(self.sessions[session_id])
+
+    async def list_messages(self, request: Request) -> Response:
+        if request.path_params["id"] not in self.sessions:
+            return failure(404, "session_not_found", "There is no such session.")
+        return listing(self.messages[request.path_params["id"]], request)
+
+    async def ask(self, request: Request) -> Response:
+        if self.refuse_ask:
+            return self.refuse_ask
+        body = await request.json()
+        self.questions.append(body)
+        run = self._start(request.path_params["id"], body)
+        return self._stream(run, after=0)
+
+    async def continue_stream(self, request: Request) -> Response:
+        run = self.runs[request.query_params["message_id"]]
+        return self._stream(run, after=int(request.query_params["after"]))
+
+    async def stop(self, request: Request) -> Response:
+        run = self.runs[(await request.json())["message_id"]]
+        run.events = [*run.events[: run.happened], an_event("stop", done=True)]
+        number(run.events, run.message)
+        run.happened = len(run.events)
+        self._settle(run)
+        self._wake()
+        return success({"status": "stopping"})
+
+    async def list_kbs(self, request: Request) -> Response:
+        return listing(self.kbs, request)
+
+    async def create_kb(self, request: Request) -> Response:
+        name = (await request.json())["name"]
+        if any(kb["name"] == name for kb in self.kbs):
+            return failure(409, "kb_name_taken", f"There is a knowledge base {name} already.")
+        self.add_kb(name)
+        return success(self.kbs[-1])
+
+    async def delete_kb(self, request: Request) -> Response:
+        self.kbs = [kb for kb in self.kbs if kb["id"] != request.path_params["id"]]
+        return success({})
+
+    async def upload(self, request: Request) -> Response:
+        form = await request.form()
+        added: list[Json] = []
+        for file in form.getlist("file"):
+            assert isinstance(file, UploadFile)
+            title = file.filename or ""
+            document = {
+                "id": self._id("d"),
+                "knowledge_base_id": request.path_params["id"],
+                "title": title,
+                "status": "pending",
+                "error": None,
+                "chunk_count": 0,
+                "progress": {"stage": "", "done": 0, "total": 0},
+            }
+            self.documents[document["id"]] = document
+            added.append(document)
+        await form.close()
+        return success(added, status=202)
+
+    async def list_documents(self, request: Request) -> Response:
+        kb_id = request.path_params["id"]
+        found = [one for one in reversed(self.documents.values()) if one["knowledge_base_id"] == kb_id]
+        return listing(found, request)
+
+    async def one_document(self, request: Request) -> Response:
+        document_id = request.path_params["id"]
+        if request.method == "DELETE":
+            return success(self.documents.pop(document_id))
+        return success(self.documents[document_id])
+
+    async def document_events(self, request: Request) -> Response:
+        document = self.documents[request.path_params["id"]]
+        usual: list[Json] = [
+            {"status": "processing", "progress": {"stage": "embed", "done": 1, "total": 3}},
+            {"status": "ready", "chunk_count": 3},
+        ]
+
+        async def states() -> AsyncIterator[bytes]:
+            for state in self.document_states.get(document["title"], usual):
+                document.update(state)
+                yield frame(document)
+
+        return StreamingResponse(states(), media_type="text/event-stream")
+
+    # --- how it works -----------------------------------------------------------------------
+
+    def app(self) -> ASGIApp:
+        api = [
+            Route("/info", self.get_info),
+            Route("/sessions", self.list_sessions),
+            Route("/sessions", self.create_session, methods=["POST"]),
+            Route("/sessions/continue-stream/{id}", self.continue_stream),
+            Route("/sessions/{id}", self.one_session, methods=["GET", "PUT", "DELETE"]),
+            Route("/sessions/{id}/messages", self.list_messages),
+            Route("/sessions/{id}/knowledge-qa", self.ask, methods=["POST"]),
+            Route("/sessions/{id}/stop", self.stop, methods=["POST"]),
+            Route("/knowledge-bases", self.list_kbs),
+            Route("/knowledge-bases", self.create_kb, methods=["POST"]),
+            Route("/knowledge-bases/{id}", self.delete_kb, methods=["DELETE"]),
+            Route("/knowledge-bases/{id}/documents", self.list_documents),
+            Route("/knowledge-bases/{id}/documents", self.upload, methods=["POST"]),
+            Route("/documents/{id}", self.one_document, methods=["GET", "DELETE"]),
+            Route("/documents/{id}/events", self.document_events),
+        ]
+        page = Mount("/", StaticFiles(directory=WEB, html=True))
+        return with_headers(Starlette(routes=[Mount("/api/v1", routes=api), page]))
+
+    def started(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def _start(self, session_id: str, body: Json) -> Run:
+        question = body["query"]
+        common = {"request_id": body["request_id"], "knowledge_references": []}
+        user = {**common, "id": self._id("m"), "role": "user", "content": question, "status": "complete"}
+        message = {**common, "id": self._id("m"), "role": "assistant", "content": "", "status": "running"}
+        self.messages[session_id] += [user, message]
+        self.sessions[session_id]["title"] = self.sessions[session_id]["title"] or question[:40]
+        events = [an_event("agent_query", question), *self.answers[question]]
+        number(events, message)
+        happened = len(events) if self.hold_after is None else self.hold_after
+        run = Run(events, happened, session_id, message)
+        self.runs[message["id"]] = run
+        self._settle(run)
+        return run
+
+    def _settle(self, run: Run) -> None:
+        """Once a run is over its message holds what the events told."""
+        if not run.over:
+            return
+        told = run.events[: run.happened]
+        end = next(event for event in told if event["done"])
+        void = {
+            segment
+            for event in told
+            if event["response_type"] == "reset"
+            for segment in event["data"]["segments"]
+        }
+        run.message["content"] = "".join(
+            event["content"]
+            for event in told
+            if event["response_type"] == "answer" and event["data"]["segment"] not in void
+        )
+        references = [event for event in told if event["response_type"] == "references"]
+        run.message["knowledge_references"] = references[-1]["knowledge_references"] if references else []
+        run.message["status"] = {"stop": "stopped", "error": "failed"}.get(end["response_type"], "complete")
+        run.message["outcome"] = end["data"].get("outcome")
+        run.message["error"] = {"message": end["content"]} if end["response_type"] == "error" else None
+
+    def _stream(self, run: Run, *, after: int) -> Response:
+        run.asked.append(after)
+        cut = self.cut_after.pop(0) if self.cut_after else None
+        return StreamingResponse(self._pieces(run, after, cut), media_type="text/event-stream")
+
+    async def _pieces(self, run: Run, after: int, cut: int | None) -> AsyncIterator[bytes]:
+        yield b"retry: 10\n\n: hello\n\n"
+        while True:
+            while after < run.happened:
+                told = frame(run.events[after], number=after + 1)
+                size = self.bytes_at_once or len(told)
+                for start in range(0, len(told), size):
+                    yield told[start : start + size]
+                after += 1
+                if after == cut:
+                    raise ConnectionCut
+            if run.over:
+                return
+            await self._changed.wait()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _call(self, work: Any) -> None:
+        assert self._loop
+        done = threading.Event()
+        self._loop.call_soon_threadsafe(lambda: (work(), done.set()))
+        assert done.wait(10)
+
+    def _id(self, kind: str) -> str:
+        self._count += 1
+        return f"{kind}{self._count}"
+
+
+def an_event(response_type: str, content: str = "", *, done: bool = False, **more: Any) -> Json:
+    top = {name: more.pop(name) for name in ["knowledge_references"] if name in more}
+    return {"response_type": response_type, "content": content, "done": done, "data": more, **top}
+
+
+def number(events: list[Json], message: Json) -> None:
+    for seq, event in enumerate(events, start=1):
+        event.update(id=message["request_id"], seq=seq, run_id="r")
+    events[0]["assistant_message_id"] = message["id"]
+
+
+def success(data: Any, *, status: int = 200) -> Response:
+    return JSONResponse({"success": True, "data": data}, status_code=status)
+
+
+def failure(status: int, code: str, message: str, **details: Any) -> Response:
+    error = {"code": code, "message": message, "details": details}
+    return JSONResponse({"success": False, "error": error}, status_code=status)
+
+
+def listing(items: list[Json], request: Request) -> Response:
+    page = int(request.query_params.get("page", 1))
+    size = min(int(request.query_params.get("page_size", 20)), MAX_PAGE)
+    part = items[(page - 1) * size : page * size]
+    return JSONResponse(
+        {"success": True, "data": part, "total": len(items), "page": page, "page_size": size}
+    )
+
+
+def with_headers(app: ASGIApp) -> ASGIApp:
+    """The policy of the real server: the page must work under it."""
+    extra = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_more(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *extra]
+            await send(message)
+
+        await app(scope, receive, send_more)
+
+    return guarded
+
+
+class TellingServer(uvicorn.Server):
+    """Says when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listening.set()
+
+
+class ServerThread:
+    """An ASGI application on a free port of the loopback address."""
+
+    def __init__(self, app: ASGIApp, *, port: int = 0) -> None:
+        config = uvicorn.Config(
+            app, host="127.0.0.1", port=port, log_level="critical", timeout_graceful_shutdown=1
+        )
+        self.server = TellingServer(config)
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+
+    async def _serve(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        try:
+            await self.server.serve()
+        finally:
+            self.server.listening.set()  # a server that could not start must not be waited for
+
+    def __enter__(self) -> str:
+        """The address."""
+        self._thread.start()
+        assert self.server.listening.wait(60)
+        assert self.server.started
+        [port] = {one.getsockname()[1] for server in self.server.servers for one in server.sockets}
+        return f"http://127.0.0.1:{port}"
+
+    def __exit__(self, *_: object) -> None:
+        self.server.should_exit = True
+        self._thread.join(15)

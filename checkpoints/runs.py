@@ -73,6 +73,8 @@ class Runs:
         sessions: Sessions,
         graph: Graph,
         make_context: Callable[[Asked, RunEmitter], Context],
+        *,
+        cancel_patience_s: float = CANCEL_PATIENCE_S,
     ) -> None:
         self._journal = journal
         self._events = events
@@ -80,6 +82,7 @@ class Runs:
         self._graph = graph
         self._saver = _saver_of(graph)
         self._make_context = make_context
+        self._patience_s = cancel_patience_s
         self._owned: dict[str, _Run] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._slots = asyncio.Semaphore(RESUMED_AT_ONCE)
@@ -122,7 +125,7 @@ class Runs:
     async def drain(self, *, grace_s: float = DRAIN_GRACE_S) -> None:
         """For SIGTERM: runs stop at their next step and are left for the next start; streams end.
 
-        Returns within `grace_s` + CANCEL_PATIENCE_S seconds and a little.
+        Returns within `grace_s` + `cancel_patience_s` + 1 seconds and a little.
         """
         self._draining = True
         for run in self._owned.values():
@@ -132,7 +135,7 @@ class Runs:
         for run in list(self._owned.values()):
             run.cancel()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=CANCEL_PATIENCE_S + 1)
+            await asyncio.wait(self._tasks, timeout=self._patience_s + 1)
         await self._journal.write(forgive_resumes)
         self._events.close()
 
@@ -222,7 +225,7 @@ class Runs:
         if run.stop_asked:
             return End(status="stopped", response_type="stop")
         run.graph = asyncio.create_task(self._invoke(run))
-        await _until_over(run)
+        await _until_over(run, self._patience_s)
         run.emitter.close()
         return await self._verdict(run)
 
@@ -342,8 +345,8 @@ class _Run:
             self.graph.cancel()
 
 
-async def _until_over(run: _Run) -> None:
-    """The graph has returned, or was cancelled and had CANCEL_PATIENCE_S to let go."""
+async def _until_over(run: _Run, patience_s: float) -> None:
+    """The graph has returned, or was cancelled and had its time to let go."""
     graph = run.graph
     assert graph is not None
     cancelled = asyncio.create_task(run.cancelled.wait())
@@ -353,7 +356,7 @@ async def _until_over(run: _Run) -> None:
         run.over_limit = True
         run.cancel()
     cancelled.cancel()
-    await asyncio.wait({graph}, timeout=CANCEL_PATIENCE_S)
+    await asyncio.wait({graph}, timeout=patience_s)
     if not graph.done():
         logger.error("run %s: a node swallowed its cancellation; the run ends without it", run.id)
         graph.add_done_callback(lambda task: task.cancelled() or task.exception())

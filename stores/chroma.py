@@ -1,0 +1,166 @@
+"""`VectorIndex` over Chroma in a folder of this machine."""
+
+import hashlib
+import math
+import sqlite3
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from anyio.to_thread import run_sync
+
+from ..context import IndexEntry, Scored
+from ..errors import DependencyFailed
+
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+    from chromadb.api.models.Collection import Collection
+
+T = TypeVar("T")
+
+# Small enough that a search which arrives during an ingest waits for one batch only (0.2 s).
+BATCH = 500
+
+# Chroma's defaults (100, 100, 16) find .98 of the exact ten nearest of 7.5k vectors, .94 of 75k.
+HNSW = {"space": "cosine", "ef_construction": 200, "ef_search": 200, "max_neighbors": 24}
+
+
+class ChromaVectors:
+    """One collection per knowledge base and embedding model. Scores are 1 - cosine distance, on [0,1].
+
+    The client is opened on first use: loading it takes 0.9 s and 160 MB.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._opening = threading.Lock()
+        self._client: ClientAPI | None = None
+
+    async def add(self, kb_id: str, model: str, entries: Sequence[IndexEntry]) -> None:
+        for batch in _batches([*{entry.chunk_id: entry for entry in entries}.values()]):
+            await self._run(lambda batch=batch: self._add(kb_id, model, batch))
+
+    async def delete(self, kb_id: str, model: str, chunk_ids: Sequence[str]) -> None:
+        for batch in _batches(chunk_ids):
+            await self._run(lambda batch=batch: self._delete(kb_id, model, batch))
+
+    async def drop(self, kb_id: str) -> None:
+        await self._run(lambda: self._drop(kb_id))
+
+    async def ids(self, kb_id: str, model: str) -> set[str]:
+        return await self._run(lambda: self._ids(kb_id, model))
+
+    async def search(
+        self, kb_id: str, model: str, vector: Sequence[float], *, limit: int, document_ids: Sequence[str] = ()
+    ) -> list[Scored]:
+        return await self._run(lambda: self._search(kb_id, model, vector, limit, document_ids))
+
+    async def close(self) -> None:
+        await run_sync(self._close)
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await run_sync(_translating, work)
+
+    # --- in a worker thread ---
+
+    def _opened(self) -> "ClientAPI":
+        with self._opening:
+            if self._client is None:
+                import chromadb
+                from chromadb.config import Settings
+
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._client = chromadb.PersistentClient(
+                    path=str(self._folder), settings=Settings(anonymized_telemetry=False)
+                )
+            return self._client
+
+    def _close(self) -> None:
+        with self._opening:
+            if self._client is not None:
+                self._client.close()  # pyright: ignore[reportAttributeAccessIssue]  # a Client, by its public type only an API
+            self._client = None
+
+    def _collection(self, kb_id: str, model: str) -> "Collection | None":
+        from chromadb.errors import NotFoundError
+
+        try:
+            # Without `embedding_function=None` Chroma would download a model of its own.
+            return self._opened().get_collection(_name(kb_id, model), embedding_function=None)
+        except NotFoundError:
+            return None
+
+    def _add(self, kb_id: str, model: str, entries: Sequence[IndexEntry]) -> None:
+        collection = self._opened().get_or_create_collection(
+            _name(kb_id, model),
+            embedding_function=None,
+            configuration={"hnsw": HNSW},  # pyright: ignore[reportArgumentType]
+        )
+        collection.upsert(
+            ids=[entry.chunk_id for entry in entries],
+            embeddings=[[*entry.vector] for entry in entries],
+            metadatas=[{"document_id": entry.document_id} for entry in entries],
+        )
+
+    def _delete(self, kb_id: str, model: str, chunk_ids: Sequence[str]) -> None:
+        if collection := self._collection(kb_id, model):
+            collection.delete(ids=[*chunk_ids])
+
+    def _drop(self, kb_id: str) -> None:
+        client = self._opened()
+        for collection in client.list_collections():
+            if collection.name.startswith(_prefix(kb_id)):
+                client.delete_collection(collection.name)
+
+    def _ids(self, kb_id: str, model: str) -> set[str]:
+        collection = self._collection(kb_id, model)
+        return {*collection.get(include=[])["ids"]} if collection else set()
+
+    def _search(
+        self, kb_id: str, model: str, vector: Sequence[float], limit: int, document_ids: Sequence[str]
+    ) -> list[Scored]:
+        collection = self._collection(kb_id, model)
+        if collection is None or limit < 1:
+            return []
+        where: Any = {"document_id": {"$in": [*document_ids]}} if document_ids else None
+        found = collection.query(
+            query_embeddings=[[*vector]], n_results=limit, where=where, include=["distances"]
+        )
+        distances = (found["distances"] or [[]])[0]
+        hits = [
+            Scored(chunk_id=id, score=min(1.0, max(0.0, 1.0 - distance)))
+            for id, distance in zip(found["ids"][0], distances, strict=True)
+            if math.isfinite(distance)
+        ]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+
+
+def _prefix(kb_id: str) -> str:
+    # Collection names hold letters, digits, dots, dashes and underscores only; ids need not.
+    return hashlib.sha256(kb_id.encode()).hexdigest()[:32] + "-"
+
+
+def _name(kb_id: str, model: str) -> str:
+    return _prefix(kb_id) + hashlib.sha256(model.encode()).hexdigest()[:16]
+
+
+def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), BATCH):
+        yield items[start : start + BATCH]
+
+
+def _translating(work: Callable[[], T]) -> T:
+    with _translated():
+        return work()
+
+
+@contextmanager
+def _translated() -> Generator[None]:
+    from chromadb.errors import ChromaError
+
+    try:
+        yield
+    except (ChromaError, sqlite3.Error, OSError) as error:
+        raise DependencyFailed("vectors", f"the vector store did not answer: {error}") from error

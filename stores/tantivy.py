@@ -1,0 +1,193 @@
+"""`KeywordIndex` over tantivy in a folder of this machine."""
+
+import re
+import shutil
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import tantivy
+from anyio.to_thread import run_sync
+from tantivy import Occur, Query
+
+from ..context import IndexEntry, Scored
+from ..errors import DependencyFailed, StartRefused
+from ..text.tokens import Tokens
+
+T = TypeVar("T")
+
+SCHEMA_VERSION = 1
+
+# The least that tantivy takes per thread; one thread, since embedding is what an ingest waits for.
+WRITER_HEAP = 15_000_000
+# A question has tens of tokens; what has more is a pasted text, and its first words will do.
+MOST_QUERY_TOKENS = 256
+
+
+class TantivyKeywords:
+    """One index per knowledge base in `<folder>/<kb id>`; BM25 with k1=1.2, b=0.75.
+
+    Texts are indexed as the tokens of `text.tokens`, and queries are built from the same tokens:
+    there is no query language that a question could speak by accident. A call that has returned is on
+    the disk.
+    """
+
+    def __init__(self, folder: Path, tokens: Tokens) -> None:
+        """Raises StartRefused when the folder was written by a newer version."""
+        self._folder = folder
+        self._tokens = tokens
+        self._indexes: dict[str, tantivy.Index] = {}
+        self._locks: dict[str, anyio.Lock] = {}
+        self._opening = threading.Lock()
+        _check_version(folder)
+
+    async def add(self, kb_id: str, entries: Sequence[IndexEntry]) -> None:
+        if entries:
+            newest = {entry.chunk_id: entry for entry in entries}
+            await self._change(kb_id, lambda: self._write(kb_id, [*newest], [*newest.values()]))
+
+    async def delete(self, kb_id: str, chunk_ids: Sequence[str]) -> None:
+        if chunk_ids:
+            await self._change(kb_id, lambda: self._write(kb_id, chunk_ids, []))
+
+    async def drop(self, kb_id: str) -> None:
+        await self._change(kb_id, lambda: self._drop(kb_id))
+
+    async def ids(self, kb_id: str) -> set[str]:
+        return await run_sync(_translating, lambda: self._ids(kb_id))
+
+    async def search(
+        self, kb_id: str, query: str, *, limit: int, document_ids: Sequence[str] = ()
+    ) -> list[Scored]:
+        return await run_sync(_translating, lambda: self._search(kb_id, query, limit, document_ids))
+
+    async def close(self) -> None:
+        self._indexes.clear()
+
+    async def _change(self, kb_id: str, work: Callable[[], None]) -> None:
+        async with self._locks.setdefault(kb_id, anyio.Lock()):
+            await run_sync(_translating, work)
+
+    # --- in a worker thread ---
+
+    def _write(self, kb_id: str, old_ids: Sequence[str], entries: Sequence[IndexEntry]) -> None:
+        index = self._opened(kb_id, create=bool(entries))
+        if index is None:
+            return
+        # A writer holds a lock file, threads and memory, so none outlives its change. The lock is the
+        # operating system's and ends with the process that holds it: a crash leaves nothing to clear.
+        writer = index.writer(heap_size=WRITER_HEAP, num_threads=1)
+        for chunk_id in old_ids:
+            writer.delete_documents_by_term("chunk_id", chunk_id)
+        for entry in entries:
+            tokens = " ".join(self._tokens.index(entry.text))
+            writer.add_document(
+                tantivy.Document(chunk_id=entry.chunk_id, document_id=entry.document_id, tokens=tokens)
+            )
+        writer.commit()
+        writer.wait_merging_threads()
+        index.reload()
+
+    def _drop(self, kb_id: str) -> None:
+        self._indexes.pop(kb_id, None)
+        path = self._path(kb_id)
+        if path.exists():
+            shutil.rmtree(path)
+
+    def _ids(self, kb_id: str) -> set[str]:
+        index = self._opened(kb_id, create=False)
+        if index is None:
+            return set()
+        # Without a query the terms of deleted entries would be among them.
+        terms = index.searcher().terms_with_prefix("chunk_id", "", filter_query=Query.all_query())
+        return {term for term, _ in terms}
+
+    def _search(self, kb_id: str, text: str, limit: int, document_ids: Sequence[str]) -> list[Scored]:
+        index = self._opened(kb_id, create=False)
+        tokens = self._tokens.content(text)[:MOST_QUERY_TOKENS]
+        if index is None or not tokens or limit < 1:
+            return []
+        searcher = index.searcher()
+        query = _query(index.schema, tokens, document_ids)
+        hits = [
+            Scored(chunk_id=searcher.doc(address)["chunk_id"][0], score=score)
+            for score, address in searcher.search(query, limit=limit, count=False).hits
+            if score > 0
+        ]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+
+    def _opened(self, kb_id: str, *, create: bool) -> tantivy.Index | None:
+        path = self._path(kb_id)
+        with self._opening:  # two objects for one index would not see each other's changes
+            if kb_id not in self._indexes:
+                if not create and not (path / "meta.json").exists():
+                    return None
+                path.mkdir(parents=True, exist_ok=True)
+                _mark_version(self._folder)
+                self._indexes[kb_id] = _open(path)
+            return self._indexes[kb_id]
+
+    def _path(self, kb_id: str) -> Path:
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", kb_id):
+            raise ValueError(f"not an id: {kb_id!r}")
+        return self._folder / kb_id
+
+
+def _open(path: Path) -> tantivy.Index:
+    index = tantivy.Index(_schema(), path=str(path))
+    splitting = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+    index.register_tokenizer("tokens", splitting)
+    # Readers see a change when `_write` says so, not when a file watcher wakes up.
+    index.config_reader("manual")
+    return index
+
+
+def _schema() -> tantivy.Schema:
+    schema = tantivy.SchemaBuilder()
+    schema.add_text_field("chunk_id", stored=True, tokenizer_name="raw", index_option="basic")
+    schema.add_text_field("document_id", tokenizer_name="raw", index_option="basic")
+    schema.add_text_field("tokens", tokenizer_name="tokens", index_option="freq")
+    return schema.build()
+
+
+def _query(schema: tantivy.Schema, tokens: Sequence[str], document_ids: Sequence[str]) -> Query:
+    terms = [
+        (Occur.Should, Query.term_query(schema, "tokens", token, index_option="freq")) for token in tokens
+    ]
+    matching = Query.boolean_query(terms)
+    if not document_ids:
+        return matching
+    inside = Query.const_score_query(Query.term_set_query(schema, "document_id", [*document_ids]), 0.0)
+    return Query.boolean_query([(Occur.Must, matching), (Occur.Must, inside)])
+
+
+def _check_version(folder: Path) -> None:
+    file = folder / "schema_version"
+    found = file.read_text(encoding="utf-8").strip() if file.exists() else str(SCHEMA_VERSION)
+    if not found.isdecimal() or int(found) > SCHEMA_VERSION:
+        raise StartRefused(
+            f"{folder} was written by a newer headrace (schema {found}, this one knows {SCHEMA_VERSION}): "
+            "install that version, or use another data folder"
+        )
+
+
+def _mark_version(folder: Path) -> None:
+    file = folder / "schema_version"
+    if not file.exists():
+        file.write_text(f"{SCHEMA_VERSION}\n", encoding="utf-8")
+
+
+def _translating(work: Callable[[], T]) -> T:
+    with _translated():
+        return work()
+
+
+@contextmanager
+def _translated() -> Generator[None]:
+    try:
+        yield
+    except (ValueError, OSError) as error:  # tantivy raises ValueError for everything
+        raise DependencyFailed("keywords", f"the keyword index did not answer: {error}") from error

@@ -98,7 +98,7 @@ def _understand(settings: Settings) -> Finding:
     endpoint = settings.endpoint("understand")
     if endpoint:
         return _endpoint("understand", endpoint)
-    if settings.endpoint("chat") or settings.chat_gguf:
+    if settings.endpoint("chat"):
         return Finding(name="understand", state="ok", now="the chat model rewrites follow-up questions")
     return Finding(
         name="understand",

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -54,8 +55,9 @@ PAGE = Path(__file__).parent / "web"
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 CHATTY = ("httpx", "httpcore", "chromadb", "uvicorn.error", "openai")
 # Together under the ten seconds that a server may take to end.
-DRAIN_S = 4.0
-CLOSE_S = 3.0
+DRAIN_GRACE_S = 1.5
+DRAIN_S = 5.0
+CLOSE_S = 2.0
 
 
 @asynccontextmanager
@@ -82,6 +84,9 @@ async def open_stack(
         chat = make_chat(settings, embedder, tokens, prompts)
         understand = make_understand(settings)
         reranker = make_reranker(settings)
+        for model in (embedder, chat, understand, reranker):
+            if aclose := getattr(model, "aclose", None):  # those that hold connections or a process
+                opened.push_async_callback(_bounded, "models", CLOSE_S, aclose)
         events, sessions = EventLog(journal), Sessions(journal)
         passages = RunPassages(catalogue, KeptTexts(journal))
 
@@ -106,14 +111,16 @@ async def open_stack(
 
         graph = build().compile(checkpointer=JournalSaver(journal))
         runs = Runs(journal, events, sessions, graph, context_of_run)
-        opened.push_async_callback(_bounded, "runs", DRAIN_S, runs.drain)
+        opened.push_async_callback(_bounded, "runs", DRAIN_S, partial(runs.drain, grace_s=DRAIN_GRACE_S))
+        parser = ParserProcess(timeout_s=settings.parse_timeout_s, memory_mb=settings.parse_memory_mb)
+        opened.push_async_callback(_bounded, "parser", CLOSE_S, parser.close)
         ingestion = Ingestion(
             catalogue=catalogue,
             vectors=vectors,
             keywords=keywords,
             embedder=embedder,
             files=OriginalFiles(folder / "files"),
-            parser=ParserProcess(settings),
+            parser=parser,
             settings=settings,
         )
         opened.push_async_callback(_bounded, "ingestion", CLOSE_S, ingestion.close)

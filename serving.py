@@ -22,7 +22,7 @@ from .errors import StartRefused
 
 logger = logging.getLogger(__name__)
 
-GRACE_S = 2  # for answers under way, after the streams have been told to end
+GRACE_S = 1  # for answers under way, after the streams have been told to end
 LAST_RESORT_S = 9.5  # the journal survives a kill; a supervisor that waits for us does not like to
 BACKLOG = 2048
 

@@ -4,14 +4,7 @@ import re
 
 # C0 and C1 controls but tab, line feed and carriage return; NUL ends strings in stores below us.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-MAX_NAME = 255
 
 
 def without_controls(text: str) -> str:
     return _CONTROLS.sub("", text)
-
-
-def file_name(sent: str) -> str:
-    """What a file is called, for people: the last part of what was sent, never used as a path."""
-    last = re.split(r"[/\\]", without_controls(sent))[-1]
-    return " ".join(last.split()).strip()

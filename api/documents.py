@@ -14,7 +14,7 @@ from .schemas import AddDocument
 from .shapes import chunk_shape, document_shape
 from .stack import Shared, Stack, stack_of
 from .stream import event_stream, object_frames
-from .upload import INCOMING, checked_name, uploads
+from .upload import INCOMING, uploads
 
 
 async def add_documents(request: Request[Shared]) -> Response:
@@ -80,7 +80,9 @@ async def _add_text(stack: Stack, kb: KnowledgeBase, request: Request[Shared]) -
         )
     if not body.text or not body.text.strip():
         raise BadRequest("The text is empty: send {title, text}, or a file.", code="empty_text")
-    return await stack.ingestion.add_text(kb, title=checked_name(body.title or ""), text=body.text)
+    if not body.title:
+        raise BadRequest("The text has no title: send {title, text}.", code="empty_title")
+    return await stack.ingestion.add_text(kb, title=body.title, text=body.text)
 
 
 async def _shapes(stack: Stack, document_id: str) -> AsyncGenerator[dict[str, Any]]:

@@ -20,10 +20,11 @@ async def knowledge_qa(request: Request[Shared]) -> Response:
     stack = stack_of(request)
     body = await parse(request, KnowledgeQa)
     asked = await asked_in_session(stack, request.path_params["session_id"], body)
-    await stack.runs.start(asked)
+    # Not always the id in `asked`: the same request sent again goes on with its first run.
+    run_id = await stack.runs.start(asked)
     if wants_json(request):
-        return await _finished(stack, asked["run_id"])
-    return event_stream(run_frames(stack.events.follow(asked["run_id"]), closing=stack.closing))
+        return await _finished(stack, run_id)
+    return event_stream(run_frames(stack.events.follow(run_id), closing=stack.closing))
 
 
 async def continue_stream(request: Request[Shared]) -> Response:

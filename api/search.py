@@ -1,13 +1,13 @@
 """Retrieval alone: the stages up to filter_top_k, nothing stored."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any, cast
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from ..context import Context
+from ..graph.quiet import PassingPassages, SilentEmitter
 from ..nodes.references import to_references
 from ..state import Ask, RagState
 from .answers import success
@@ -21,9 +21,7 @@ async def search(request: Request[Shared]) -> Response:
     stack = stack_of(request)
     body = await parse(request, Search)
     asked = await asked_for_search(stack, body)
-    context = stack.context(SilentEmitter())
-    if not body.rerank:
-        context = dataclasses.replace(context, reranker=None)
+    context = _context(stack, rerank=body.rerank)
     state = cast(RagState, await stack.search.ainvoke(Ask(request=asked), context=context))
     found: dict[str, Any] = {"knowledge_references": await _references(stack, context, state)}
     if body.trace:
@@ -31,26 +29,10 @@ async def search(request: Request[Shared]) -> Response:
     return success(found)
 
 
-class SilentEmitter:
-    """A `context.Emitter` for runs that nobody can follow."""
-
-    def __init__(self) -> None:
-        self._segments = 0
-
-    def __call__(
-        self, response_type: str, content: str = "", *, data: Mapping[str, Any] | None = None, **top: Any
-    ) -> None:
-        pass
-
-    def new_segment(self) -> int:
-        self._segments += 1
-        return self._segments
-
-    def open_call(self, tool_name: str, arguments: Mapping[str, Any]) -> None:
-        pass
-
-    def close_call(self, tool_name: str, result: Mapping[str, Any]) -> None:
-        pass
+def _context(stack: Stack, *, rerank: bool) -> Context:
+    context = stack.context(SilentEmitter())
+    passages = PassingPassages(context.passages)
+    return dataclasses.replace(context, passages=passages, reranker=context.reranker if rerank else None)
 
 
 async def _references(stack: Stack, context: Context, state: RagState) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
 
 from ..errors import BadRequest, Malformed, TooLarge
-from .cleaning import MAX_NAME, file_name
+from ..ingest.formats import clean_name
 from .requests import let_go
 
 INCOMING = "incoming"  # in the data folder: what arrives is on the disk where it will stay
@@ -37,7 +37,7 @@ async def uploads(request: Request[Any], *, folder: Path, limit: int) -> AsyncGe
 
     `limit` is in bytes, for each file.
 
-    Raises TooLarge (413), Malformed (400), BadRequest (422) for a name that cannot be kept.
+    Raises TooLarge (413), Malformed (400), BadRequest (422) when there is no file.
     """
     _, options = parse_options_header(request.headers.get("content-type"))
     boundary = options.get(b"boundary")
@@ -124,7 +124,7 @@ class _Parts:
                 f"More than {MAX_FILES} files in one request: send several requests.",
                 details={"limit": MAX_FILES},
             )
-        name = checked_name(options[b"filename"].decode("utf-8", "replace"))
+        name = clean_name(options[b"filename"].decode("utf-8", "replace"))
         upload = Upload(name, self.folder / str(len(self.files)))
         self.files.append(upload)
         self._writing = upload.path.open("xb")
@@ -145,12 +145,3 @@ class _Parts:
 
     def _on_end(self) -> None:
         self.ended = True
-
-
-def checked_name(sent: str) -> str:
-    name = file_name(sent)
-    if not name or name in (".", ".."):
-        raise BadRequest("The file has no usable name.", code="bad_file_name")
-    if len(name) > MAX_NAME:
-        raise BadRequest(f"The file's name is longer than {MAX_NAME} characters.", code="bad_file_name")
-    return name

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Sequence
 
-# Upper estimates of tokens per character; see tests/nodes/test_budget.py for what they must cover.
-_WIDE = 1.3  # Han, kana, hangul
-_LETTER = 0.4  # Latin letters and spaces
+# Tokens per character, on the high side: measured on paragraphs of five corpora in both languages, the
+# estimate is 1.0 to 2.2 times what Qwen2.5's tokeniser makes of them. Older ones need more for Han text.
+_WIDE = 1.0  # Han, kana, hangul
+_LETTER = 0.3  # Latin letters and spaces
 _OTHER = 1.0  # digits, punctuation, other scripts
 
 _WIDE_RUN = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -19,7 +20,7 @@ PASSAGE_OVERHEAD = 60
 
 
 def token_estimate(text: str) -> int:
-    """At least as many tokens as a current tokeniser makes of `text`, within about a third."""
+    """At least as many tokens as a current tokeniser makes of `text`, at most about twice as many."""
     wide = len(_WIDE_RUN.findall(text))
     letters = len(_LETTER_RUN.findall(text))
     return int(wide * _WIDE + letters * _LETTER + (len(text) - wide - letters) * _OTHER) + 1

@@ -1,6 +1,7 @@
 """Whole runs through the graph, over small fakes and LangGraph's own in-memory saver."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -258,13 +259,7 @@ async def test_no_text_of_a_passage_is_in_any_checkpoint() -> None:
 async def test_search_alone_ends_in_selected_hits_and_tells_nobody() -> None:
     world = await a_world()
     context = world.context()
-    quiet = Context(
-        **{
-            **{name: getattr(context, name) for name in Context.__slots__},
-            "emit": SilentEmitter(),
-            "passages": PassingPassages(world.passages),
-        }
-    )
+    quiet = replace(context, emit=SilentEmitter(), passages=PassingPassages(world.passages))
     state = await build_search().compile().ainvoke(Ask(request=asked("差旅报销")), context=quiet)
     assert state["selected"][0]["chunk_id"] == "r3"
     assert await quiet.passages.read(state["selected"][:1]) == [RULES[2].text]

@@ -1,0 +1,194 @@
+"""The client against a real server that is slow, down, strict or broken."""
+
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from headrace.context import ChatMessage, ChatOptions, ChatPiece, ChatPrompt
+from headrace.errors import DependencyFailed, DependencyRefused
+from headrace.models.openai_chat import OpenAIChat, model_name
+from headrace.settings import Endpoint
+
+from .servers import Reply, Served, refused, serving, streamed
+
+pytestmark = pytest.mark.anyio
+
+PROMPT = ChatPrompt(
+    messages=[
+        ChatMessage(role="system", content="Be brief."),
+        ChatMessage(role="user", content="首都是哪里？ {query} %s $a"),
+    ]
+)
+KEY = "sk-very-secret"
+
+
+@asynccontextmanager
+async def a_model(served: Served, *, model: str = "m", timeout_s: float = 5.0) -> AsyncGenerator[OpenAIChat]:
+    endpoint = Endpoint(base_url=served.url, api_key=SecretStr(KEY), model=model, timeout_s=timeout_s)
+    chat = OpenAIChat(endpoint, role="chat", context_tokens=8192, backoff_s=(0.0, 0.0), use_proxies=False)
+    try:
+        yield chat
+    finally:
+        await chat.aclose()
+
+
+async def pieces_of(served: Served, **how: Any) -> list[ChatPiece]:
+    options = how.pop("options", ChatOptions())
+    async with a_model(served, **how) as chat:
+        return [piece async for piece in chat.stream(PROMPT, options)]
+
+
+@pytest.fixture
+def silent_server() -> Generator[Served]:
+    with serving(streamed("one ", silent=True)) as served:
+        yield served
+
+
+async def test_streams_content_piece_by_piece_with_the_usage_last() -> None:
+    usage = {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15}
+    with serving(streamed("北京", "是首都。", usage=usage)) as served:
+        pieces = await pieces_of(served)
+    assert [(piece.kind, piece.text) for piece in pieces[:2]] == [("answer", "北京"), ("answer", "是首都。")]
+    assert pieces[2].usage == {"prompt_tokens": 12, "completion_tokens": 3}
+
+
+async def test_messages_and_key_arrive_as_they_were_written() -> None:
+    with serving(streamed("ok")) as served:
+        await pieces_of(served)
+    [request] = served.requests
+    assert request["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "首都是哪里？ {query} %s $a"},
+    ]
+    assert request["model"] == "m"
+    assert served.keys == [f"Bearer {KEY}"]
+
+
+async def test_sampling_options_arrive_under_the_names_every_server_knows() -> None:
+    options = ChatOptions(temperature=0.2, top_p=0.9, seed=7, max_tokens=50)
+    with serving(streamed("ok")) as served:
+        await pieces_of(served, options=options)
+    [request] = served.requests
+    wanted = {"temperature": 0.2, "top_p": 0.9, "seed": 7, "max_tokens": 50}
+    assert {name: request[name] for name in wanted} == wanted
+
+
+async def test_what_is_not_set_is_left_to_the_server() -> None:
+    with serving(streamed("ok")) as served:
+        await pieces_of(served)
+    assert set(served.requests[0]) == {"messages", "model", "stream", "stream_options"}
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+async def test_reasoning_beside_the_content_becomes_thinking(field: str) -> None:
+    with serving(streamed({field: "先想想"}, "答案")) as served:
+        pieces = await pieces_of(served)
+    assert [(piece.kind, piece.text) for piece in pieces] == [("thinking", "先想想"), ("answer", "答案")]
+
+
+async def test_think_tags_inside_the_content_are_left_to_the_decoder() -> None:
+    with serving(streamed("<thi", "nk>a</think>b")) as served:
+        pieces = await pieces_of(served)
+    assert "".join(piece.text for piece in pieces) == "<think>a</think>b"
+
+
+async def test_the_first_model_of_the_server_is_used_when_none_is_named() -> None:
+    with serving(streamed("ok")) as served:
+        async with a_model(served, model="") as chat:
+            _ = [piece async for piece in chat.stream(PROMPT, ChatOptions())]
+            assert chat.name == "first-model"
+    assert served.requests[0]["model"] == "first-model"
+
+
+async def test_a_server_that_rejects_usage_is_asked_once_without_and_never_again_with() -> None:
+    no_usage = refused(400, "unknown field stream_options")
+    with serving(no_usage, streamed("ok")) as served:
+        async with a_model(served) as chat:
+            for _ in range(2):
+                assert [piece.text async for piece in chat.stream(PROMPT, ChatOptions())] == ["ok"]
+    assert ["stream_options" in request for request in served.requests] == [True, False, False]
+
+
+async def test_a_wrong_key_is_refused_with_the_setting_to_check_and_without_the_key() -> None:
+    with serving(refused(401, f"Incorrect API key provided: {KEY}")) as served:
+        with pytest.raises(DependencyRefused, match="HEADRACE_CHAT_API_KEY") as error:
+            await pieces_of(served)
+        assert KEY not in error.value.message
+    assert len(served.requests) == 1
+
+
+async def test_a_server_that_is_not_there_is_named_by_its_setting() -> None:
+    with serving(streamed("ok")) as served:
+        pass
+    with pytest.raises(DependencyFailed, match="HEADRACE_CHAT_BASE_URL") as error:
+        await pieces_of(served)
+    assert error.value.code == "chat_unreachable"
+    assert KEY not in error.value.message
+
+
+async def test_a_server_that_is_busy_is_asked_again() -> None:
+    with serving(refused(503, "loading"), refused(429, "slow down"), streamed("ok")) as served:
+        assert [piece.text for piece in await pieces_of(served)] == ["ok"]
+
+
+async def test_after_three_attempts_the_failure_goes_through() -> None:
+    with serving(refused(500, "broken")) as served:
+        with pytest.raises(DependencyFailed, match="broken"):
+            await pieces_of(served)
+    assert len(served.requests) == 3
+
+
+async def test_silence_between_pieces_ends_in_an_error_after_what_came(silent_server: Served) -> None:
+    came: list[str] = []
+    async with a_model(silent_server, timeout_s=0.2) as chat:
+        with pytest.raises(DependencyFailed) as error:
+            async for piece in chat.stream(PROMPT, ChatOptions()):
+                came.append(piece.text)  # noqa: PERF401
+    assert came == ["one "]
+    assert error.value.code == "chat_timeout"
+    assert len(silent_server.requests) == 1
+
+
+async def test_a_stream_that_breaks_off_is_an_error_and_no_second_attempt() -> None:
+    with serving(streamed("one ", hang_up=True)) as served:
+        with pytest.raises(DependencyFailed):
+            await pieces_of(served)
+    assert len(served.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        Reply("<html>It works!</html>", content_type="text/html"),
+        Reply("data: {not json\n\n"),
+        Reply('data: {"other": 7}\n\n'),
+        Reply('data: {"choices": [{"nothing": 1}]}\n\n'),
+        Reply('{"choices": []}', content_type="application/json"),
+        Reply("data: [DONE]\n\n"),
+    ],
+)
+async def test_what_is_not_a_stream_of_pieces_is_refused_as_unreadable(garbage: Reply) -> None:
+    with serving(garbage) as served, pytest.raises(DependencyRefused) as error:
+        await pieces_of(served)
+    assert error.value.code == "chat_unreadable"
+
+
+async def test_a_refused_request_says_what_the_server_said() -> None:
+    with serving(refused(404, "model m does not exist")) as served:
+        with pytest.raises(DependencyRefused, match="model m does not exist"):
+            await pieces_of(served)
+
+
+async def test_an_error_inside_the_stream_goes_through_in_the_server_s_words() -> None:
+    with serving(Reply('data: {"error": {"message": "out of memory"}}\n\n')) as served:
+        with pytest.raises(DependencyFailed, match="out of memory"):
+            await pieces_of(served)
+
+
+def test_a_model_s_name_is_never_a_path() -> None:
+    assert model_name("/srv/models/qwen.gguf") == "qwen"
+    assert model_name("C:\\models\\qwen.gguf") == "qwen"
+    assert model_name("Qwen/Qwen2.5-7B-Instruct") == "Qwen/Qwen2.5-7B-Instruct"

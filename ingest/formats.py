@@ -125,11 +125,11 @@ def _format_in(name: str, head: bytes, file: BinaryIO) -> Format | None:
         return _format_of_archive(name, file)
     if b"%PDF-" in head and not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "pdf" if head.lstrip().startswith(b"%PDF-") or suffix_of(name) == ".pdf" else None
+    if suffix_of(name) not in SUFFIXES:
+        return None  # the suffix says more about what it is than a signature does
     if head.startswith(OLE_SIGNATURE):
-        raise _unsupported(
-            name,
-            "it is an encrypted file or one of Office before 2007; save it anew as .docx, .pptx or .xlsx without a password",
-        )
+        why = "it is encrypted or of an Office before 2007"
+        raise _unsupported(name, f"{why}; save it as .docx, .pptx or .xlsx without a password")
     for signature, what in SIGNATURES:
         # Two letters also begin an English text; only longer ones and unprintable ones are proof.
         if head.startswith(signature) and not (signature.isalpha() and _is_printable(head)):

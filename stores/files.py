@@ -55,6 +55,10 @@ class OriginalFiles:
         path = self.path(sha256)
         await run_sync(lambda: path.unlink(missing_ok=True))
 
+    async def hashes(self) -> set[str]:
+        """The sha256 of every original that is kept."""
+        return await run_sync(lambda: {path.name for path in self._folder.glob("[0-9a-f][0-9a-f]/*")})
+
     async def clear_partial(self) -> None:
         """Remove what a crash during `save` left. Only at start: it would break a running one."""
         await run_sync(lambda: shutil.rmtree(self._partial, ignore_errors=True))

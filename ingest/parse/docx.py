@@ -8,12 +8,12 @@ from typing import Any
 import docx
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.opc.exceptions import PackageNotFoundError
-from lxml import etree
 
 from ...errors import Unreadable
 from ..parsed import Block, Parsed, row_line
 from .archives import opened_archive
-from .office import chart_text, diagram_text, xml_of
+from .markup import Element, etree, xml_tree
+from .office import chart_text, diagram_text
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
@@ -31,15 +31,13 @@ NOTES = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes
 CONTAINERS = {f"{W}sdt", f"{W}sdtContent", f"{W}ins", f"{W}moveTo", f"{W}customXml", f"{W}smartTag"}
 HEADING_STYLE = re.compile(r"(?:heading|标题|標題|überschrift|titre)\s*([1-9])$", re.IGNORECASE)
 
-Element = Any  # lxml ships no types
-
 
 def parse(path: Path) -> Parsed:
     with opened_archive(path):
         pass
     try:
         document = docx.Document(str(path))
-    except (KeyError, ValueError, PackageNotFoundError, etree.XMLSyntaxError) as error:
+    except (KeyError, ValueError, PackageNotFoundError, SyntaxError) as error:
         raise Unreadable("the file is damaged: it is no Word document", code="damaged_document") from error
     reader = _Reader(document.part, _heading_levels(document))
     blocks = [*_margins(reader, document, "header"), *reader.blocks(document.element.body)]
@@ -52,7 +50,7 @@ def _heading_levels(document: Any) -> Mapping[str, int]:
     levels: dict[str, int] = {}
     styles = {style.get(f"{W}styleId"): style for style in document.styles.element.iter(f"{W}style")}
     for style_id in styles:
-        current, seen = style_id, set[str]()
+        current, seen = style_id, set[Any]()
         while current in styles and current not in seen and style_id not in levels:
             seen.add(current)
             if level := _own_level(styles[current]):
@@ -134,7 +132,7 @@ class _Reader:
         relation = RELATIONSHIP_TYPE.FOOTNOTES if kind == "footnotes" else RELATIONSHIP_TYPE.ENDNOTES
         for rel in self._part.rels.values():
             if rel.reltype == relation:
-                return xml_of(rel.target_part.blob)
+                return xml_tree(rel.target_part.blob)
         return etree.Element("none")
 
     def _paragraph(self, element: Element) -> Iterator[Block]:
@@ -190,11 +188,11 @@ class _Reader:
                 if not any(parent.tag == BOX for parent in found.iterancestors()):
                     yield from self.blocks(found)
             elif found.tag == f"{C}chart":
-                title, table = chart_text(xml_of(self._related(found.get(f"{R}id"))))
+                title, table = chart_text(xml_tree(self._related(found.get(f"{R}id"))))
                 yield Block(kind="text", text=title)
                 yield Block(kind="table", text=table)
             else:
-                yield Block(kind="text", text=diagram_text(xml_of(self._related(found.get(f"{R}dm")))))
+                yield Block(kind="text", text=diagram_text(xml_tree(self._related(found.get(f"{R}dm")))))
 
     def _related(self, relation_id: str | None) -> bytes:
         rel = self._part.rels.get(relation_id or "")

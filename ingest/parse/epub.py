@@ -3,19 +3,15 @@
 import posixpath
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 from zipfile import ZipFile
-
-from lxml import etree
 
 from ...errors import Unreadable
 from ..decode import declared_encoding, decode
 from ..parsed import Block, Parsed
 from . import html
 from .archives import opened_archive
-
-Element = Any  # lxml ships no types
+from .markup import Element, xml_tree
 
 
 def parse(path: Path) -> Parsed:
@@ -38,8 +34,8 @@ def _package_path(archive: ZipFile) -> str:
 
 def _xml(archive: ZipFile, part: str) -> Element:
     try:
-        return etree.fromstring(archive.read(part), etree.XMLParser(resolve_entities=False, no_network=True))
-    except (KeyError, etree.XMLSyntaxError) as error:
+        return xml_tree(archive.read(part))
+    except (KeyError, SyntaxError) as error:
         raise Unreadable(f"the book is damaged: {part} cannot be read", code="damaged_document") from error
 
 

@@ -5,11 +5,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lxml import etree
-from lxml import html as lxml_html
-
 from ..decode import declared_encoding, decode
 from ..parsed import Block, Parsed, row_line
+from .markup import Element, html_tree
 
 UNSEEN = {
     "script", "style", "template", "noscript", "svg", "canvas", "iframe", "object", "embed", "head", "map",
@@ -25,8 +23,6 @@ APART = {
 LONG_ENOUGH_CAPTION = 8  # shorter alternative texts are "logo", "icon" and the like
 CJK = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"
 
-Element = Any  # lxml ships no types
-
 
 def parse(path: Path) -> Parsed:
     data = path.read_bytes()
@@ -36,7 +32,7 @@ def parse(path: Path) -> Parsed:
 
 def parse_text(text: str) -> Parsed:
     """The blocks of a page that is already text."""
-    root = _tree(text)
+    root = html_tree(text)
     if root is None:
         return Parsed(blocks=[])
     title = root.findtext(".//head/title") or root.findtext(".//title")
@@ -45,15 +41,6 @@ def parse_text(text: str) -> Parsed:
         # A page that is nothing but menus is still better read than refused.
         blocks = [*_Reader(menus=True).blocks(root)]
     return Parsed(title=title, blocks=blocks)
-
-
-def _tree(text: str) -> Element | None:
-    # Bytes, since lxml refuses text that declares an encoding; HTML has no entities of its own to attack with.
-    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, no_network=True, remove_comments=True)
-    try:
-        return lxml_html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
-    except (etree.ParserError, etree.XMLSyntaxError):
-        return None  # nothing but comments or white space
 
 
 class _Reader:

@@ -46,4 +46,8 @@ def _printed(output: Any) -> str:
 
 
 def _joined(source: Any) -> str:
-    return "".join(map(str, source)) if isinstance(source, list) else str(source)
+    match source:
+        case [*lines]:
+            return "".join(map(str, lines))
+        case _:
+            return str(source)

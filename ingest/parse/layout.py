@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 Word = Mapping[str, Any]  # as pdfplumber gives it: text, x0, x1, top, bottom, size, fontname
@@ -65,7 +66,7 @@ def _same_height(row: Sequence[Word], word: Word) -> bool:
 def _line(row: Sequence[Word]) -> Line:
     row = sorted(row, key=lambda w: w["x0"])
     pieces = [row[0]["text"]]
-    for before, word in zip(row, row[1:], strict=False):
+    for before, word in pairwise(row):
         pieces.append(_space(before, word) + word["text"])
     longest = max(row, key=lambda w: len(w["text"]))
     return Line(

@@ -1,28 +1,19 @@
 """What the Office formats share: the text of charts and diagrams."""
 
 from collections.abc import Iterator
-from typing import Any
-
-from lxml import etree
 
 from ..parsed import row_line
+from .markup import Element
 
 CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-
-Element = Any  # lxml ships no types
-
-
-def xml_of(data: bytes) -> Element:
-    """A part as a tree; entities are never resolved, nothing is fetched."""
-    return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True))
 
 
 def chart_text(chart: Element) -> tuple[str, str]:
     """The title of a chart with its axes, and its numbers as a table: a row per category."""
     headings = [_paragraphs(title) for title in chart.iter(f"{CHART}title")]
     columns = [_series(series) for series in chart.iter(f"{CHART}ser")]
-    categories = max((categories for _, categories, _ in columns), key=len, default=[])
+    categories = max((categories for _, categories, _ in columns), key=len, default=list[str]())
     names = [name or f"{place}" for place, (name, _, _) in enumerate(columns, start=1)]
     rows = [["", *names]] if columns else []
     for place in range(max([len(categories), *(len(values) for _, _, values in columns)])):

@@ -5,6 +5,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def _unreadable(error: object) -> Unreadable:
     return Unreadable(f"the PDF is damaged: {type(error).__name__}", code="damaged_document")
 
 
-def _title(metadata: dict[str, Any]) -> str | None:
+def _title(metadata: Any) -> str | None:
     title = metadata.get("Title")
     # Writers that have no title often store the name of a temporary file.
     return (
@@ -212,7 +213,7 @@ def _goes_on(paragraph: Sequence[Line], line: Line, body: float) -> bool:
         return False
     if _is_large(line, body) or _is_bold_heading(line, body):
         return gap <= 0.6 * height
-    steps = [after.box[1] - before.box[1] for before, after in zip(paragraph, paragraph[1:], strict=False)]
+    steps = [after.box[1] - before.box[1] for before, after in pairwise(paragraph)]
     if steps and line.box[1] - last.box[1] > 1.35 * statistics.median(steps):
         return False
     if re.match(r"(?:[•·▪●◦‣-]|\d{1,2}[.)、])\s*\S", line.text):

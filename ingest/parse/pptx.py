@@ -1,17 +1,17 @@
-"""PowerPoint: slide by slide, the title first, then what stands on the slide from top left, then the notes."""
+"""PowerPoint: slide by slide, the title first, then the slide from top left, then its notes."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lxml import etree
 from pptx import Presentation
 from pptx.exc import PackageNotFoundError
 
 from ...errors import Unreadable
 from ..parsed import Block, Parsed, row_line
 from .archives import opened_archive
-from .office import chart_text, diagram_text, xml_of
+from .markup import xml_tree
+from .office import chart_text, diagram_text
 
 DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
@@ -27,7 +27,7 @@ def parse(path: Path) -> Parsed:
         blocks = [
             block for page, slide in enumerate(presentation.slides, start=1) for block in _slide(slide, page)
         ]
-    except (KeyError, ValueError, PackageNotFoundError, etree.XMLSyntaxError) as error:
+    except (KeyError, ValueError, PackageNotFoundError, SyntaxError) as error:
         raise Unreadable("the file is damaged: it is no presentation", code="damaged_document") from error
     return Parsed(title=presentation.core_properties.title, blocks=blocks)
 
@@ -69,7 +69,7 @@ def _other(shape: Shape, part: Any, page: int) -> Iterator[Block]:
     """Diagrams, whose text is in a part of their own, and what pictures are said to show."""
     for relation in shape.element.iter(DIAGRAM):
         diagram = part.related_part(relation.get(f"{RELATION}dm")).blob
-        yield Block(kind="text", text=diagram_text(xml_of(diagram)), page=page)
+        yield Block(kind="text", text=diagram_text(xml_tree(diagram)), page=page)
     for properties in shape.element.xpath(".//p:cNvPr[@descr]"):
         yield Block(kind="image_caption", text=properties.get("descr").strip(), page=page)
 

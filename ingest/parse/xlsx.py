@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import openpyxl
-from lxml import etree
 from openpyxl.utils.exceptions import InvalidFileException
 
 from ...errors import Unreadable
@@ -42,7 +41,6 @@ def _workbook(path: Path, *, values: bool) -> Any:
         ValueError,
         TypeError,
         InvalidFileException,
-        etree.XMLSyntaxError,
         SyntaxError,
     ) as error:
         raise Unreadable("the file is damaged: it is no workbook", code="damaged_document") from error
@@ -87,7 +85,7 @@ def _sheet(name: str, rows: Iterator[Row], page: int) -> Iterator[Block]:
 
 
 def _table(rows: list[Row], page: int) -> Iterator[Block]:
-    """Leading rows with a single filled cell are titles, what follows is a table without its empty columns."""
+    """Leading rows with one filled cell are titles, what follows is a table without its empty columns."""
     while rows and sum(map(bool, rows[0])) == 1 and (len(rows) == 1 or len(rows[0]) > 1):
         yield Block(kind="text", text=next(filter(None, rows[0])), page=page)
         rows = rows[1:]

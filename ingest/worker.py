@@ -1,0 +1,80 @@
+"""The process in which files are parsed: limited in memory and time, unable to write files.
+
+`python -m headrace.ingest.worker MEMORY_MB TIMEOUT_S` reads requests from standard input and answers on
+standard output, each a JSON object after its length in 4 bytes. It loads nothing but parsers.
+"""
+
+import json
+import os
+import resource
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ..errors import HeadraceError
+from .parse import parse
+from .parsed import to_json
+
+LENGTH_BYTES = 4
+GRACE_S = 5  # the parent kills first; the alarm is for a parent that is gone
+OPEN_FILES = 64
+DEEPEST = 10_000  # frames: pages nest deeper than Python's default allows
+
+
+def main() -> None:
+    memory_mb, timeout_s = int(sys.argv[1]), float(sys.argv[2])
+    # Libraries may print; only answers go where the parent reads.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    _limit(memory_mb)
+    while (request := _read(sys.stdin.buffer)) is not None:
+        signal.setitimer(signal.ITIMER_REAL, timeout_s + GRACE_S)
+        _write(answers, _answer(request))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _limit(memory_mb: int) -> None:
+    sys.setrecursionlimit(DEEPEST)
+    for limit, value in (
+        (resource.RLIMIT_AS, memory_mb * 1024 * 1024),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
+    ):
+        try:
+            resource.setrlimit(limit, (value, value))
+        except (ValueError, OSError):
+            continue  # not on every system; the time limit holds everywhere
+
+
+def _answer(request: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        parsed = parse(Path(request["path"]), request["name"], request["format"])
+        return {"parsed": to_json(parsed)}
+    except HeadraceError as error:
+        return {"error": {"message": error.message, "code": error.code}}
+    except MemoryError:
+        return {"error": {"message": "parsing it takes more memory than allowed", "code": "parse_memory"}}
+    except RecursionError:
+        return {"error": {"message": "it is nested too deeply", "code": "damaged_document"}}
+    except Exception as error:  # the edge of the process: a parser's bug must name itself to the parent
+        return {"error": {"message": f"the parser failed: {type(error).__name__}", "code": "parser_failed"}}
+
+
+def _read(stream: BinaryIO) -> dict[str, Any] | None:
+    length = stream.read(LENGTH_BYTES)
+    if len(length) < LENGTH_BYTES:
+        return None
+    return json.loads(stream.read(int.from_bytes(length, "big")))
+
+
+def _write(stream: BinaryIO, answer: Mapping[str, Any]) -> None:
+    body = json.dumps(answer).encode("ascii")
+    stream.write(len(body).to_bytes(LENGTH_BYTES, "big") + body)
+    stream.flush()
+
+
+if __name__ == "__main__":
+    main()

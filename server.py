@@ -112,8 +112,7 @@ async def open_stack(
         graph = build().compile(checkpointer=JournalSaver(journal))
         runs = Runs(journal, events, sessions, graph, context_of_run)
         opened.push_async_callback(_bounded, "runs", DRAIN_S, partial(runs.drain, grace_s=DRAIN_GRACE_S))
-        parser = ParserProcess(timeout_s=settings.parse_timeout_s, memory_mb=settings.parse_memory_mb)
-        opened.push_async_callback(_bounded, "parser", CLOSE_S, parser.close)
+        parser = ParserProcess(settings)
         ingestion = Ingestion(
             catalogue=catalogue,
             vectors=vectors,

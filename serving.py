@@ -42,6 +42,7 @@ class Serving(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 self._with_state,
+                interface="asgi3",
                 lifespan="off",
                 log_config=None,
                 access_log=False,

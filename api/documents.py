@@ -3,11 +3,13 @@
 from collections.abc import AsyncGenerator
 from typing import Any
 
+from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import Response
 
 from ..context import Document, KnowledgeBase
-from ..errors import BadRequest
+from ..errors import BadRequest, Unreadable
+from ..ingest.formats import format_of
 from .answers import listing, success
 from .requests import media_type_of, paging, parse
 from .schemas import AddDocument
@@ -68,6 +70,11 @@ async def _add_files(stack: Stack, kb: KnowledgeBase, request: Request[Shared]) 
     limit = int(stack.settings.upload_limit_mb * 1024 * 1024)
     folder = stack.settings.data / INCOMING
     async with uploads(request, folder=folder, limit=limit) as files:
+        # All or none: a list that was taken in half would have to be told apart by the client.
+        for file in files:
+            if not file.size:
+                raise Unreadable(f"{file.name} is empty.", code="empty_document")
+            await run_sync(format_of, file.name, file.path)
         return [await stack.ingestion.add(kb, name=file.name, content=file.path) for file in files]
 
 

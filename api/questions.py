@@ -149,6 +149,6 @@ def _refuse_other_model(kb: KnowledgeBase, configured: str) -> None:
             f"Knowledge base {kb.name!r} was indexed with the embedding model "
             f"{model_name(kb.embedding_model)!r}, this server uses {model_name(configured)!r}. Configure "
             f"that model again (HEADRACE_EMBEDDING_*), or index the documents into a new knowledge base.",
-            code="embedding_model_differs",
+            code="embedding_model_mismatch",
             details={"knowledge_base_id": kb.id},
         )

@@ -131,8 +131,8 @@ def _format_in(name: str, head: bytes, file: BinaryIO) -> Format | None:
         why = "it is encrypted or of an Office before 2007"
         raise _unsupported(name, f"{why}; save it as .docx, .pptx or .xlsx without a password")
     for signature, what in SIGNATURES:
-        # Two letters also begin an English text; only longer ones and unprintable ones are proof.
-        if head.startswith(signature) and not (signature.isalpha() and _is_printable(head)):
+        # A few letters also begin a text; they are proof only before bytes that no text has.
+        if head.startswith(signature) and not (signature.isalnum() and _is_printable(head)):
             raise _unsupported(name, f"its content is {what}")
     return None
 

@@ -95,15 +95,16 @@ def _column(name: str) -> int:
 def _edge(edge: Edge, spots: Mapping[str, tuple[int, int]], layers: Mapping[str, int], *, ran: bool) -> str:
     (x1, y1), (x2, y2) = spots[edge[0]], spots[edge[1]]
     skipped = layers[edge[1]] - layers[edge[0]] - 1
-    if x1 == x2 and skipped:
+    top, bottom, middle = y1 + HEIGHT // 2, y2 + HEIGHT // 2, WIDTH // 2
+    if x1 < x2:
+        line = f"M {x1 + WIDTH} {top} C {x2 + middle} {top}, {x2 + middle} {top}, {x2 + middle} {y2}"
+    elif x1 > x2:
+        line = f"M {x1 + middle} {y1 + HEIGHT} C {x1 + middle} {bottom}, {x1 + middle} {bottom}, {x2 + WIDTH} {bottom}"
+    elif skipped:
         out = -LANE * (skipped + 1) // 2
-        top, bottom = y1 + HEIGHT // 2, y2 + HEIGHT // 2
         line = f"M {x1} {top} C {x1 + out} {top}, {x2 + out} {bottom}, {x2} {bottom}"
     else:
-        top, middle = y1 + HEIGHT, WIDTH // 2
-        line = (
-            f"M {x1 + middle} {top} C {x1 + middle} {top + GAP}, {x2 + middle} {y2 - GAP}, {x2 + middle} {y2}"
-        )
+        line = f"M {x1 + middle} {y1 + HEIGHT} L {x2 + middle} {y2}"
     return f'<path class="edge{" ran" if ran else ""}" d="{line}"/>'
 
 

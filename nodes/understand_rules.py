@@ -6,6 +6,8 @@ salient words of the last complete question are carried over, since losing the t
 a superfluous word.
 """
 
+# ruff: noqa: E501  # a lexicon is read by kind of phrase, not by line
+
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -18,18 +20,21 @@ from .citations import cited_titles, without_tags
 
 _GREETING = (
     r"你们?好[啊呀哇吗嘛]*|您好[啊呀]*|大家好|[哈嗨][喽啰罗咯]|嗨+|嘿+|喂|早[啊呀]?|早上好|上午好|中午好|下午好"
-    r"|晚上好|在吗|在不在|有人吗|好久不见|很?高兴认识[你您]|(?:hi+|hello|hey+|hiya|howdy|yo|greetings)(?: (?:there|again))?"
-    r"|good (?:morning|afternoon|evening|day)|nice to (?:meet|see) you|what'?s up|sup|long time no see|anyone there"
+    r"|晚上好|在吗|在不在|有人吗|好久不见|很?高兴(?:认识|见到)[你您]|早安|(?:hi+|hello|hey+|hiya|howdy|yo|greetings)(?: (?:there|again))?"
+    r"|good (?:morning|afternoon|evening|day)|nice to (?:meet|see) you|what'?s up|wass?up|sup|hola|heyo|how are things|long time no see|anyone there"
 )
 _THANKS = (
-    r"(?:太|非常|十分|真是?|多|好的?|那)?(?:谢谢|感谢|多谢|谢啦|谢了|谢过|感激不尽)(?:[你您]们?)?[了啦啊哦呀哈]*"
-    r"|辛苦了?|麻烦[你您]?了|thank you|thanks|thx|ty|cheers|many thanks|much appreciated|i appreciate (?:it|that)"
-    r"|appreciate it|that(?:'?s| is| was) (?:very |really |so )?(?:helpful|great|perfect|all|it)|you(?:'ve| have) been (?:very )?helpful"
+    r"(?:太|非常|十分|真是?|真心|特别|多|好的?|那)*(?:谢谢|感谢|多谢|谢啦|谢了|谢过|感激不尽)(?:[你您]们?)?"
+    r"(?:的?(?:耐心|热心|详细|中肯|和|推荐|回答|帮助|帮忙|介绍|解答|答复|回复|建议|分享|讲解|提醒)+)?[了啦啊哦呀哈]*"
+    r"|我?(?:的?问题)?(?:都|已经)?(?:问完|记下|记下来|清楚|没问题)了|没有?(?:其[他它]|别的)?问题(?:要问)?了|没有[了啦]"
+    r"|辛苦了?|麻烦[你您]?了|给[你您]添麻烦了|thank you|thanks|thx|ty|cheers|many thanks|much appreciated|i appreciate (?:it|that)"
+    r"|appreciate it|that(?:'?s| is| was) (?:very |really |so )?(?:helpful|great|perfect|all|it)|you(?:'ve| have) been (?:very |a (?:big |great )?)?(?:helpful|help)|i owe you one|you have my gratitude"
 )
 _GOODBYE = (
     r"再见[了啦]?|拜拜[了啦]?|拜|回见|回头见|明天见|下次见|晚安|先这样[吧了]?|就这样吧?|没有?(?:别的|其他)?(?:问题|事)了"
     r"|good ?bye|bye+|bye[- ]bye|see (?:you|ya)(?: (?:later|soon|around|tomorrow))?|good ?night|take care|farewell|later"
-    r"|have a (?:nice|good|great) (?:day|evening|night|weekend|one)|talk to you (?:later|soon)|(?:祝|愿)[你您].{0,8}(?:愉快|顺利|开心)"
+    r"|have a (?:nice|good|great) (?:day|evening|night|weekend|one)|talk to you (?:later|soon)|signing off|until next time|catch you later|(?:it was |that was |this was |good |great |nice |i enjoyed |lovely |awesome |really |very |a |our |the )+(?:talk|chat|conversation|(?:to |)(?:talk(?:ing)?|speak(?:ing)?|chat(?:ting)?))(?: (?:to|with) you)?"
+    r"|(?:祝|愿)[你您].{0,8}(?:愉快|顺利|开心)"
 )
 _CHITCHAT = (
     r"你是谁[啊呀]?|[你您]叫什么(?:名字)?|[你您](?:是|究竟是|到底是)(?:机器人|真人|人类|人|AI|ai|人工智能)吗?|[你您]几岁了?"
@@ -47,8 +52,9 @@ _CHITCHAT = (
 )
 # Words that may stand beside small talk without making it a question.
 _FILLER = (
-    r"啊|呀|哦|噢|嗯|那|了|吧|哈|呢|哇|亲爱的|亲|朋友|小助手|助手|机器人|先|我|的|太|很|非常|真的?"
-    r"|there|again|so|very|much|a lot|lot|for (?:your|the|all your) help|for (?:that|this|the info|the information)"
+    r"啊|呀|哦|噢|嗯|恩|那|了|吧|哈|呢|哇|啦|好咧|好吧|太好了|亲爱的|亲|朋友|小助手|助手|机器人|先|我|的|太|很|非常|真的?"
+    r"|there|again|so|very|much|a lot|lot|for (?:your|the|all your) help|for (?:that|this|the|your|all)(?: (?:info|information|reply|response|answer|chat|assist|assistance|time|explanation|support|help))?"
+    r"|for (?:chatting|helping|trying|talking|explaining)(?: (?:with|to))?(?: me)?(?: out)?|ai|ever"
     r"|really|today|everyone|all|friend|buddy|mate|bot|assistant|dear|and|my|then|well|oh|ah|um|please|now"
 )
 _SMALL_TALK = re.compile(
@@ -134,8 +140,8 @@ _CONTINUES = re.compile(
 )
 # A word that stands for something said before, in a sentence that otherwise looks complete.
 _PRONOUN = re.compile(
-    r"[它他她](?:们)?(?!说|人)|(?<![a-z])(?:这|那|该|此)(?:个|些|家|种|项|条|款|座|部|本|里|边|儿|位|篇|份|类|次|样)(?!人)"
-    r"|(?:上述|前者|后者|上面(?:的|提到的)|刚才(?:的|说的|提到的))|(?<![\u4e00-\u9fff])[该其](?=[\u4e00-\u9fff])"
+    r"(?<!其)[它他她](?:们)?(?!说|人)|(?:这|那|该|此)(?:个(?!月|周|星期|季度|学期|时候)|些|家|种|项|条|款|座|部|本|里|边|儿|位|篇|份|类|次|样)(?!人)"
+    r"|(?:上述|前者|后者|上面(?:的|提到的)|刚才(?:的|说的|提到的))|(?<![\u4e00-\u9fff])(?:其(?![他它实余次])|该(?!不该|怎|如何))(?=[\u4e00-\u9fff])"
     r"|\b(?:it|its|they|them|their|theirs|he|him|his|she|her|hers|this|these|those|the (?:former|latter|same)"
     r"|the (?:first|second|third|last|other) (?:one|ones|point|item|step))\b|\bthat(?=[?.! ]*$)|\b(?:about|of|for|with|is|was|does|did) that\b"
     r"|\bthere(?=[?.! ]*$)|\b(?:that|those) one\b",
@@ -147,6 +153,22 @@ _EMPTY_IT = re.compile(
     r"|required|cost|take|mean|matter|rain|work)\b.*\b(?:to|that|if|when|for)\b|\bit (?:is|was) (?:\w+ )?(?:possible|necessary|true) (?:to|that)\b"
     r"|\b(?:this|these|that) (?:year|month|week|morning|time|day|quarter|document|file|section|page|country|company)\b",
     re.IGNORECASE,
+)
+# Questions about an attribute that do not say of what.
+_ATTRIBUTE = (
+    r"(?:联系)?电话|地址|位置|价格|费用|价钱|时间|营业时间|评分|门票|时限|期限|截止日期|流程|步骤|条件|要求|标准|材料|原因|结果|后果|例外|好处|坏处"
+    r"|优点|缺点|优缺点|作用|区别|限制|比例|金额|人数|日期|地点"
+)
+_BARE_ATTRIBUTE = re.compile(
+    rf"(?:[好那嗯]的?[么吧]?[，, ]*)?(?:{_ATTRIBUTE})(?:(?:[和与、及]|以及)(?:{_ATTRIBUTE}))*(?:又?是|有|需要)?(?:什么|多少|哪些|怎么样|多久|多长|在?哪[里儿]?|几[天个])?[呢啊吗]?"
+    r"|(?:and |so )?what(?: is|'s| are| was| were) (?:the|its|their) (?:deadlines?|price|cost|fees?|(?:phone )?number|address|procedure|process|steps?|conditions?"
+    r"|requirements?|exceptions?|limits?|pros and cons|benefits|advantages|disadvantages|drawbacks|consequences|causes?|reasons?|symptoms|effects?|risks|differences?|alternatives)",
+    re.IGNORECASE,
+)
+# A sentence that asks about something and goes on about it: "what is X and why is it important".
+_OWN_ANTECEDENT = re.compile(
+    r"^(?:what|who|which|where|when|how|why|if|tell me|is|are|was|were|do|does|did|can) (?:\S+ ){2,}?\S*(?:,| and| or) "
+    r"|(?:什么|谁|哪|怎么|怎样|如何|多少|几).*?[，,；;、]"
 )
 _LONGEST_FOLLOW_UP = 60  # characters; a longer question with a pronoun usually names what it speaks of
 
@@ -238,45 +260,52 @@ def understand_by_rules(query: str, history: Sequence[Turn], *, rewrite: bool = 
     return Understood(rewritten=rewritten, intent="kb_search", uses_history=True)
 
 
+_MARKS = " ?!.,。？！，、~…"
+
+
 def is_follow_up(query: str) -> bool:
     """Whether the question needs the conversation to be understood."""
     text = _folded(query).strip()
-    bare = text.strip(" ?!.,。？！，、~…")
-    if _CONTINUES.fullmatch(bare) or _new_term(text):
+    bare = text.strip(_MARKS)
+    if _CONTINUES.fullmatch(bare) or _BARE_ATTRIBUTE.fullmatch(bare) or _new_term(text):
         return True
     if len(text) > _LONGEST_FOLLOW_UP or _EMPTY_IT.search(text):
         return False
-    return bool(_PRONOUN.search(text))
+    pronoun = _PRONOUN.search(text)
+    named = _OWN_ANTECEDENT.search(text)
+    return bool(pronoun) and not (named and named.end() <= pronoun.start())
 
 
 def completed(query: str, history: Sequence[Turn]) -> str:
     """The question with the topic of the conversation in it."""
-    topic = ""
+    topic = last = ""
     for turn in history:
-        # An earlier follow-up is completed first: "and Berlin?" after "and Paris?" needs the first question.
-        topic = (
-            _completed_once(turn["user"], topic, "") if topic and is_follow_up(turn["user"]) else turn["user"]
-        )
-        if small_talk(turn["user"]):
-            topic = ""
-    topic = topic or _last_real_question(history)
-    return _completed_once(query, topic, history[-1]["assistant"])
+        said = turn["user"]
+        if small_talk(said):
+            continue
+        # "and Berlin?" after "and Paris?" needs the first question; "where do they live?" after "how much
+        # do they weigh?" needs what the first one was about, more than it needs the weight.
+        if topic and is_follow_up(said):
+            topic, last = put_in_place(_new_term(said), topic) or topic, said
+        else:
+            topic = last = said
+    carried = topic if topic == last or _new_term(last) or _is_bare(last) else f"{topic}\n{last}"
+    return _completed_once(query, topic, carried, history[-1]["assistant"])
 
 
-def _last_real_question(history: Sequence[Turn]) -> str:
-    return next((turn["user"] for turn in reversed(history) if not small_talk(turn["user"])), "")
+def _is_bare(query: str) -> bool:
+    return bool(_CONTINUES.fullmatch(query.strip(_MARKS)))
 
 
-def _completed_once(query: str, topic: str, answer: str) -> str:
+def _completed_once(query: str, topic: str, carried: str, answer: str) -> str:
+    """`topic` is the last complete question, `carried` that and, on a line of its own, the
+    follow-up after it."""
     term = _new_term(query)
     if term and not _POINTER.fullmatch(term):
-        if replaced := put_in_place(term, topic):
-            return replaced
-        return _joined(salient(topic), term)
-    bare = query.strip(" ?!.,。？！，、~…")
-    if _CONTINUES.fullmatch(bare):
-        return _joined(topic, *cited_titles(answer)[:1], bare)
-    return _joined(salient(topic), *_antecedents(answer), query)
+        return put_in_place(term, topic) or _joined(salient(topic), term)
+    if _is_bare(query):
+        return _joined(*carried.splitlines(), *cited_titles(answer)[:1], query.strip(_MARKS))
+    return _joined(*map(salient, carried.splitlines()), *_antecedents(answer), query)
 
 
 def _new_term(query: str) -> str:
@@ -290,6 +319,8 @@ def _new_term(query: str) -> str:
 
 def put_in_place(term: str, topic: str) -> str:
     """`topic` with `term` in the place of the one term it evidently replaces; empty where that is unclear."""
+    if not term or _POINTER.fullmatch(term):
+        return ""
     bare = re.sub(r"^(?:the|in|for|on|at|of) ", "", term, flags=re.IGNORECASE)
     for pattern in _CLASSES:
         if pattern.fullmatch(bare):

@@ -17,7 +17,7 @@ def neighbour_ids(pieces: Sequence[Piece], known: Mapping[str, Chunk]) -> list[s
 
 
 def extended(piece: Piece, known: Mapping[str, Chunk]) -> Piece:
-    """The piece with as many of its `known` neighbours as it takes to be long enough, one on each side in turn.
+    """The piece with as many of its `known` neighbours as it takes to be long enough, one by one.
 
     A chunk is never taken twice, so chains that run in circles end.
     """

@@ -188,9 +188,12 @@ function stepName(step) {
 
 function stepFacts(step) {
   const facts = [];
-  const rewritten = fact(step, "rewritten_query") ?? fact(step, "rewritten");
-  if (typeof rewritten === "string" && rewritten) facts.push(t("step.rewritten", { text: rewritten }));
-  const kbs = size(fact(step, "knowledge_bases"));
+  const rewritten = fact(step, "rewritten");
+  if (typeof rewritten === "string" && rewritten && rewritten !== fact(step, "query")) {
+    facts.push(t("step.rewritten", { text: rewritten }));
+  }
+  // What was searched; the result counts only where something was found.
+  const kbs = size(step.data.arguments?.knowledge_bases ?? fact(step, "knowledge_bases"));
   if (kbs !== null) facts.push(count("step.kbs", kbs));
   const hits = size(fact(step, "hits"));
   if (hits !== null) facts.push(count("step.hits", hits));

@@ -32,9 +32,11 @@ export class Scope {
       details.open = false;
       this.#summary.focus();
     });
-    document.addEventListener("click", (event) => {
-      if (!details.contains(event.target)) details.open = false;
-    });
+    for (const name of ["click", "focusin"]) {
+      document.addEventListener(name, (event) => {
+        if (!event.composedPath().includes(details)) details.open = false;
+      });
+    }
   }
 
   get ids() {

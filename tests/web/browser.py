@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from selenium.webdriver import Chrome, ChromeOptions
+from selenium.common.exceptions import (
+    ElementClickInterceptedException,
+    ElementNotInteractableException,
+    StaleElementReferenceException,
+)
+from selenium.webdriver import ActionChains, Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -85,8 +90,23 @@ class Page:
         )
 
     def click(self, selector: str) -> None:
-        self.until(lambda: self.find(selector).is_displayed(), f"{selector} can be seen")
-        self.find(selector).click()
+        """Click it as soon as it can be clicked: the page may be drawing it again just now."""
+
+        def clicked() -> bool:
+            try:
+                self.find(selector).click()
+            except (
+                ElementClickInterceptedException,
+                ElementNotInteractableException,
+                StaleElementReferenceException,
+            ):
+                return False
+            return True
+
+        self.until(clicked, f"{selector} can be clicked")
+
+    def hover(self, selector: str) -> None:
+        ActionChains(self.browser).move_to_element(self.find(selector)).perform()
 
     def js(self, script: str, *arguments: Any) -> Any:
         return self.browser.execute_script(script, *arguments)

@@ -1,13 +1,16 @@
 """Browsers are started once per language; every test gets a page without memories."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from selenium.webdriver import Chrome
 
+from headrace.serving import bind, serving_in_thread, url_of
+
 from .browser import Page, start_browser
-from .scripted import ScriptedServer, ServerThread
+from .scripted import ScriptedServer
 
 OpenPage = Callable[..., Page]
 
@@ -45,10 +48,7 @@ def open_page(browsers: Callable[[str], Chrome]) -> OpenPage:
 @pytest.fixture
 def server() -> Iterator[ScriptedServer]:
     scripted = ScriptedServer()
-    thread = ServerThread(scripted.app())
-    with thread as url:
-        assert thread.loop
-        scripted.started(thread.loop)
-        scripted.url = url
+    with closing(bind("127.0.0.1", 0)) as sock, serving_in_thread(scripted.app(), sock):
+        scripted.url = url_of("127.0.0.1", sock.getsockname()[1])
         yield scripted
         scripted.release()

@@ -1,16 +1,16 @@
 """A server that speaks the shapes of the page's API and tells what a test has written down."""
 
 import asyncio
-import socket
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import UploadFile
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
@@ -49,6 +49,7 @@ class ScriptedServer:
     """Serves the real page. Tests set what is told, then look at what the page asked."""
 
     def __init__(self) -> None:
+        self.url = ""
         self.info: Json = {"chat": {"name": "scripted", "generates": True}, "formats": ["txt", "md", "pdf"]}
         self.kbs: list[Json] = []
         self.sessions: dict[str, Json] = {}
@@ -64,8 +65,8 @@ class ScriptedServer:
         self.refuse_ask: Response | None = None
         self._count = 0
         self._changed = asyncio.Event()
+        self._closing = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.url = ""
 
     # --- what a test does -------------------------------------------------------------------
 
@@ -160,7 +161,7 @@ class ScriptedServer:
         for file in form.getlist("file"):
             assert isinstance(file, UploadFile)
             title = file.filename or ""
-            document = {
+            document: Json = {
                 "id": self._id("d"),
                 "knowledge_base_id": request.path_params["id"],
                 "title": title,
@@ -201,7 +202,7 @@ class ScriptedServer:
 
     # --- how it works -----------------------------------------------------------------------
 
-    def app(self) -> ASGIApp:
+    def app(self) -> Starlette:
         api = [
             Route("/info", self.get_info),
             Route("/sessions", self.list_sessions),
@@ -220,16 +221,36 @@ class ScriptedServer:
             Route("/documents/{id}/events", self.document_events),
         ]
         page = Mount("/", StaticFiles(directory=WEB, html=True))
-        return with_headers(Starlette(routes=[Mount("/api/v1", routes=api), page]))
+        app = Starlette(
+            routes=[Mount("/api/v1", routes=api), page],
+            middleware=[Middleware(Guarded)],
+            lifespan=self._lifespan,
+        )
+        app.state.closing = self._closing
+        return app
 
-    def started(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
+        self._loop = asyncio.get_running_loop()
+        yield
 
     def _start(self, session_id: str, body: Json) -> Run:
         question = body["query"]
-        common = {"request_id": body["request_id"], "knowledge_references": []}
-        user = {**common, "id": self._id("m"), "role": "user", "content": question, "status": "complete"}
-        message = {**common, "id": self._id("m"), "role": "assistant", "content": "", "status": "running"}
+        common: Json = {"request_id": body["request_id"], "knowledge_references": []}
+        user: Json = {
+            **common,
+            "id": self._id("m"),
+            "role": "user",
+            "content": question,
+            "status": "complete",
+        }
+        message: Json = {
+            **common,
+            "id": self._id("m"),
+            "role": "assistant",
+            "content": "",
+            "status": "running",
+        }
         self.messages[session_id] += [user, message]
         self.sessions[session_id]["title"] = self.sessions[session_id]["title"] or question[:40]
         events = [an_event("agent_query", question), *self.answers[question]]
@@ -287,7 +308,8 @@ class ScriptedServer:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def _call(self, work: Any) -> None:
+    def _call(self, work: Callable[[], None]) -> None:
+        """Do it in the thread of the server, and wait until it is done."""
         assert self._loop
         done = threading.Event()
         self._loop.call_soon_threadsafe(lambda: (work(), done.set()))
@@ -322,64 +344,20 @@ def listing(items: list[Json], request: Request) -> Response:
     page = int(request.query_params.get("page", 1))
     size = min(int(request.query_params.get("page_size", 20)), MAX_PAGE)
     part = items[(page - 1) * size : page * size]
-    return JSONResponse(
-        {"success": True, "data": part, "total": len(items), "page": page, "page_size": size}
-    )
+    return JSONResponse({"success": True, "data": part, "total": len(items), "page": page, "page_size": size})
 
 
-def with_headers(app: ASGIApp) -> ASGIApp:
-    """The policy of the real server: the page must work under it."""
-    extra = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+class Guarded:
+    """Puts the policy of the real server on every answer: the page must work under it."""
 
-    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self.extra = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_more(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *extra]
+                message["headers"] = [*message["headers"], *self.extra]
             await send(message)
 
-        await app(scope, receive, send_more)
-
-    return guarded
-
-
-class TellingServer(uvicorn.Server):
-    """Says when it listens."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listening = threading.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.listening.set()
-
-
-class ServerThread:
-    """An ASGI application on a free port of the loopback address."""
-
-    def __init__(self, app: ASGIApp, *, port: int = 0) -> None:
-        config = uvicorn.Config(
-            app, host="127.0.0.1", port=port, log_level="critical", timeout_graceful_shutdown=1
-        )
-        self.server = TellingServer(config)
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
-
-    async def _serve(self) -> None:
-        self.loop = asyncio.get_running_loop()
-        try:
-            await self.server.serve()
-        finally:
-            self.server.listening.set()  # a server that could not start must not be waited for
-
-    def __enter__(self) -> str:
-        """The address."""
-        self._thread.start()
-        assert self.server.listening.wait(60)
-        assert self.server.started
-        [port] = {one.getsockname()[1] for server in self.server.servers for one in server.sockets}
-        return f"http://127.0.0.1:{port}"
-
-    def __exit__(self, *_: object) -> None:
-        self.server.should_exit = True
-        self._thread.join(15)
+        await self.app(scope, receive, send_more)

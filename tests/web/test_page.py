@@ -44,7 +44,7 @@ def an_answer(*pieces: str, segment: int = 1) -> list[dict[str, Any]]:
 
 
 def searched() -> list[dict[str, Any]]:
-    call = {"tool_call_id": "t1", "tool_name": "knowledge_search"}
+    call: dict[str, Any] = {"tool_call_id": "t1", "tool_name": "knowledge_search"}
     return [
         an_event("tool_call", **call),
         an_event("tool_result", **call, hits=3, knowledge_bases=1, duration_ms=42),
@@ -116,7 +116,9 @@ def test_the_drawer_lists_all_sources_and_a_citation_without_one_says_so(
     page.until_text("#sources .passage.current", "not among the ones kept")
 
 
-EVIL = '<img src="/evil.png" onerror="document.title=\'owned\'"><script>document.title="owned"</script><b>x</b>'
+EVIL = (
+    '<img src="/evil.png" onerror="document.title=\'owned\'"><script>document.title="owned"</script><b>x</b>'
+)
 
 
 def test_nothing_in_documents_or_answers_becomes_a_part_of_the_page(
@@ -124,7 +126,7 @@ def test_nothing_in_documents_or_answers_becomes_a_part_of_the_page(
 ) -> None:
     reference = a_reference("c1", EVIL, EVIL, section=EVIL, url="javascript:document.title='owned'")
     doc = EVIL.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
-    told = f'{EVIL} ![p](http://127.0.0.1:1/p.png) [l](javascript:alert(1)) [e](https://example.org) [r](/x)'
+    told = f"{EVIL} ![p](http://127.0.0.1:1/p.png) [l](javascript:alert(1)) [e](https://example.org) [r](/x)"
     server.answers[EVIL] = [
         an_event("references", knowledge_references=[reference]),
         *an_answer(told, f'<kb doc="{doc}" knowledge_id="d" chunk_id="c1"/>'),
@@ -136,10 +138,13 @@ def test_nothing_in_documents_or_answers_becomes_a_part_of_the_page(
     page.until_answered()
     page.click(".citation")
     page.until_text("#sources .passage-text", EVIL)
-    assert page.js("return document.querySelectorAll('main img, dialog img, main script, main b').length") == 0
+    assert (
+        page.js("return document.querySelectorAll('main img, dialog img, main script, main b').length") == 0
+    )
     assert page.text("#sources .passage.current h3") == EVIL
     links = page.js(
-        "return [...document.querySelectorAll('.body a[href], #sources a')].map(a => [a.href, a.rel, a.target])"
+        "const links = [...document.querySelectorAll('.body a[href], #sources a')];"
+        "return links.map(a => [a.href, a.rel, a.target])"
     )
     rel = "noopener noreferrer nofollow"
     assert links == [
@@ -245,7 +250,9 @@ def test_an_error_is_shown_with_its_reason_and_the_question_can_be_asked_again(
     page.reload()
     page.until_text(".answer .note[data-kind=failed]", why)
     page.until(lambda: page.texts(".actions .quiet:not([hidden])"), "there are buttons")
-    page.js("[...document.querySelectorAll('.actions button')].find(b => b.textContent == 'Ask again').click()")
+    page.js(
+        "[...document.querySelectorAll('.actions button')].find(b => b.textContent == 'Ask again').click()"
+    )
     assert page.js("return document.querySelector('#question').value") == EN
 
 
@@ -271,7 +278,7 @@ def test_a_refused_question_goes_back_into_the_box(server: ScriptedServer, open_
 
 
 def test_progress_warnings_thinking_and_time_are_shown(server: ScriptedServer, open_page: OpenPage) -> None:
-    understand = {"tool_call_id": "t0", "tool_name": "query_understand"}
+    understand: dict[str, Any] = {"tool_call_id": "t0", "tool_name": "query_understand"}
     server.answers[EN] = [
         an_event("tool_call", **understand),
         an_event("tool_result", **understand, rewritten="canal design flow", duration_ms=5),
@@ -342,11 +349,13 @@ def test_conversations_are_listed_opened_renamed_and_deleted(
 
     page.click(".session:last-child .session-link")
     page.until_text(".answer .body", f"to {EN}")
+    page.hover(".session:last-child")
     page.click(".session:last-child .icon-button")
     page.find(".session input").send_keys(Keys.CONTROL, "a", Keys.NULL, "渠 Canal", Keys.ENTER)
     page.until(lambda: page.texts(".session-link") == [ZH, "渠 Canal"], "it has its new name")
     page.until_text("#title", "渠 Canal")
 
+    page.hover(".session:last-child")
     page.click(".session:last-child .icon-button:last-child")
     page.click("#confirm .danger")
     page.until(lambda: page.texts(".session-link") == [ZH], "it is gone from the list")
@@ -388,7 +397,12 @@ def test_files_are_uploaded_followed_and_deleted(
     def chips() -> dict[str, str]:
         return dict(zip(page.texts(".document-title"), page.texts(".chip"), strict=True))
 
-    expected = {"渠 说明.txt": "3 passages", "broken.pdf": "Failed", "song.mp3": "Failed", "empty.txt": "Failed"}
+    expected = {
+        "渠 说明.txt": "3 passages",
+        "broken.pdf": "Failed",
+        "song.mp3": "Failed",
+        "empty.txt": "Failed",
+    }
     page.until(lambda: chips() == expected, "every file has its end")
     errors = page.texts(".document .error")
     assert "The file is encrypted." in errors
@@ -492,7 +506,10 @@ def test_a_narrow_screen_shows_everything_without_sideways_scrolling(
     page = open_page(server.url, width=360, height=640)
     page.ask(EN)
     page.until_answered()
-    wide = "return document.documentElement.scrollWidth > innerWidth || scroller.scrollWidth > scroller.clientWidth"
+    wide = (
+        "const {documentElement: all} = document, part = document.querySelector('#scroller');"
+        "return all.scrollWidth > innerWidth || part.scrollWidth > part.clientWidth"
+    )
     assert page.js(wide) is False
     page.click(".citation")
     page.until_text("#sources .passage.current", "12 m³/s")

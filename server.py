@@ -180,8 +180,6 @@ def serve(settings: Settings, *, on_ready: Callable[[str], None] = lambda url: N
         logging.getLogger(name).setLevel(logging.WARNING)
     with contextlib.closing(bind(settings.host, settings.port, open_to_all=settings.open)) as sock:
         url = url_of(settings.host, sock.getsockname()[1])
-        if settings.open:
-            logger.warning("%s: everyone who reaches it may read and change everything", url)
         app = create_app(settings, url=url)
         return serve_until_signalled(app, sock, on_ready=lambda: on_ready(url))
 

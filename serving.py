@@ -131,12 +131,15 @@ def bind(host: str, port: int, *, open_to_all: bool = False) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
         raise StartRefused(f"{host!r} is not an address of this machine: {error.strerror}.") from error
-    if not ipaddress.ip_address(address[0]).is_loopback and not open_to_all:
+    loopback = ipaddress.ip_address(address[0]).is_loopback
+    if not loopback and not open_to_all:
         raise StartRefused(
             f"{host} can be reached from other machines, and nothing asks them for a key. Use 127.0.0.1, or "
             f"set HEADRACE_OPEN=1 if everyone who reaches this address may read and change everything.",
             code="open_address",
         )
+    if not loopback:
+        logger.warning("%s: everyone who reaches this address may read and change everything", host)
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -3,16 +3,19 @@
 The environment wins over `.env`, which wins over the file.
 """
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     TomlConfigSettingsSource,
 )
 
@@ -66,7 +69,9 @@ class Settings(BaseSettings, Knobs):  # pyright: ignore[reportIncompatibleVariab
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
     open: bool = Field(False, description="serve another address than loopback without keys")
-    allowed_hosts: list[str] = Field([], description="names other than loopback that may stand in Host")
+    allowed_hosts: Annotated[list[str], NoDecode] = Field(
+        [], description="names other than loopback that may stand in Host, with commas between"
+    )
     upload_limit_mb: float = Field(50, gt=0)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     user_dictionary: Path | None = Field(None, description="jieba user dictionary")
@@ -92,6 +97,13 @@ class Settings(BaseSettings, Knobs):  # pyright: ignore[reportIncompatibleVariab
 
     parse_timeout_s: float = Field(120, gt=0, description="longest time one file may take to parse")
     parse_memory_mb: int = Field(2048, ge=256, description="most memory the parser may use")
+
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def _split_at_commas(cls, value: object) -> object:
+        return (
+            [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        )
 
     @classmethod
     def settings_customise_sources(
@@ -124,8 +136,11 @@ class Settings(BaseSettings, Knobs):  # pyright: ignore[reportIncompatibleVariab
 def load_settings(*, data: Path | None = None, config: Path | None = None, **overrides: Any) -> Settings:
     """Read all sources. `data` and `overrides` come from the command line and win.
 
-    Raises StartRefused with the name of the setting when a value is not possible.
+    Raises StartRefused with the name of the setting when a value is not possible, or of the file when it
+    cannot be read.
     """
+    if config is not None and not config.is_file():
+        raise StartRefused(f"There is no settings file {config}.")
     given = {name: value for name, value in overrides.items() if value is not None}
     if data is not None:
         given["data"] = data
@@ -141,6 +156,10 @@ def load_settings(*, data: Path | None = None, config: Path | None = None, **ove
         settings = FromFile(**given)
     except ValidationError as error:
         raise StartRefused(_explain(error)) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise StartRefused(f"The settings file {config or SETTINGS_FILE} cannot be read: {error}") from error
+    except SettingsError as error:
+        raise StartRefused(str(error)) from error
     return settings.model_copy(update={"data": settings.data.expanduser()})
 
 

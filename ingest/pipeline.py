@@ -268,7 +268,7 @@ class Ingestion:
             except NotFound:
                 return
             if document.status in ENDED:
-                self._announce(document_id)  # nobody will: others who wait look again and end too
+                await self._settled(document_id)
                 yield document
                 return
             yield document
@@ -280,6 +280,12 @@ class Ingestion:
             if document.status in ENDED:
                 return document
         return await self._catalogue.get_document(document_id)
+
+    async def _settled(self, document_id: str) -> None:
+        """What follows a publication, such as taking the old version out of the indexes, is done too."""
+        if self._job is not None and self._job.document_id == document_id:
+            await self._job.ended.wait()
+        self._announce(document_id)  # others who wait look again, and end too
 
     def _announce(self, document_id: str) -> None:
         if changed := self._changed.pop(document_id, None):
@@ -300,6 +306,7 @@ class Ingestion:
         finally:
             self._job = None
             job.ended.set()
+            self._announce(document_id)
 
     async def _process(self, job: _Job) -> None:
         document = await self._catalogue.get_document(job.document_id)
@@ -314,7 +321,6 @@ class Ingestion:
             document.id, revision=document.revision + 1, chunks=[*chunks.parents, *chunks.children]
         )
         job.indexed.clear()
-        self._announce(document.id)
         # The new version is what is found from here on; what fails now is cleared at the next start.
         await self._forget(kb, gone)
         async with self._changing:

@@ -2,7 +2,7 @@
 
 import hashlib
 import itertools
-from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from headrace.ingest.formats import Format
 from headrace.ingest.parse import parse
 from headrace.ingest.parsed import Parsed
 from headrace.ingest.pipeline import Ingestion
-from headrace.settings import Settings
+from headrace.settings import Settings, load_settings
 
 NOW = "2024-01-01T00:00:00.000Z"
 MODEL = "letters"
@@ -157,7 +157,7 @@ class MemoryCatalogue:
     def _ids_of(self, document_id: str) -> set[str]:
         return {chunk.id for chunk in self.stored.values() if chunk.document_id == document_id}
 
-    def _one(self, kb_id: str, fits: Any) -> Document | None:
+    def _one(self, kb_id: str, fits: Callable[[Document], bool]) -> Document | None:
         return next(
             (
                 document
@@ -308,7 +308,7 @@ class Place:
     keywords: MemoryKeywords = field(default_factory=MemoryKeywords)
     embedder: LetterEmbedder = field(default_factory=LetterEmbedder)
     parser: HereParser = field(default_factory=HereParser)
-    settings: Settings = field(default_factory=lambda: Settings(upload_limit_mb=1))
+    settings: Settings = field(default_factory=lambda: load_settings(upload_limit_mb=1))
 
     @property
     def files(self) -> FolderOriginals:

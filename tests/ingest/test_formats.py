@@ -84,7 +84,7 @@ def test_what_is_not_read_is_refused_by_name_with_what_is(name: str, content: by
 
 
 def test_media_types_lead_back_to_the_format() -> None:
-    for format in {*SUFFIXES.values()}:
+    for format in SUFFIXES.values():
         assert format_of_media_type(MEDIA_TYPES[format]) == format
     with pytest.raises(UnsupportedFormat):
         format_of_media_type("audio/mpeg")

@@ -18,6 +18,10 @@ FOOTNOTES = (
 )
 
 
+def a_document() -> Any:
+    return docx.Document()
+
+
 def blocks_of(document: Any, folder: Path) -> list[Block]:
     path = folder / "a.docx"
     document.save(str(path))
@@ -29,7 +33,7 @@ def texts_of(document: Any, folder: Path) -> list[str]:
 
 
 def test_headings_paragraphs_and_tables_come_in_order(tmp_path: Path) -> None:
-    document = docx.Document()
+    document = a_document()
     document.add_heading("水轮机手册", 0)
     document.add_heading("检修", 2)
     document.add_paragraph("每周检查一次。")
@@ -47,14 +51,14 @@ def test_headings_paragraphs_and_tables_come_in_order(tmp_path: Path) -> None:
 
 
 def test_lists_are_one_block(tmp_path: Path) -> None:
-    document = docx.Document()
+    document = a_document()
     for item in ("打开闸门", "启动机组"):
         document.add_paragraph(item, style="List Number")
     assert texts_of(document, tmp_path) == ["- 打开闸门\n- 启动机组"]
 
 
 def test_merged_cells_stand_once(tmp_path: Path) -> None:
-    document = docx.Document()
+    document = a_document()
     table = document.add_table(rows=3, cols=3)
     for place, cell in enumerate(table._cells):
         cell.text = f"c{place}"
@@ -64,7 +68,7 @@ def test_merged_cells_stand_once(tmp_path: Path) -> None:
 
 
 def test_headers_and_footers_are_read_without_page_numbers(tmp_path: Path) -> None:
-    document = docx.Document()
+    document = a_document()
     document.add_paragraph("Body.")
     document.sections[0].header.paragraphs[0].text = "内部资料"
     document.sections[0].footer.paragraphs[0].text = "3 / 12"
@@ -72,7 +76,7 @@ def test_headers_and_footers_are_read_without_page_numbers(tmp_path: Path) -> No
 
 
 def test_links_show_where_they_lead(tmp_path: Path) -> None:
-    document = docx.Document()
+    document = a_document()
     paragraph = document.add_paragraph("See ")
     link = document.part.relate_to(
         "https://example.org/manual",
@@ -88,7 +92,7 @@ def test_links_show_where_they_lead(tmp_path: Path) -> None:
 
 
 def test_changes_are_read_as_accepted_and_boxes_once(tmp_path: Path) -> None:
-    document = docx.Document()
+    document = a_document()
     paragraph = document.add_paragraph("Open ")
     for piece in (
         "<w:del {0}><w:r><w:delText>slowly</w:delText></w:r></w:del>",
@@ -103,7 +107,7 @@ def test_changes_are_read_as_accepted_and_boxes_once(tmp_path: Path) -> None:
 
 
 def test_content_controls_and_formulas_are_read(tmp_path: Path) -> None:
-    document = docx.Document()
+    document = a_document()
     body = document.element.body
     body.insert(
         0,
@@ -123,7 +127,7 @@ def test_content_controls_and_formulas_are_read(tmp_path: Path) -> None:
 
 
 def test_footnotes_follow_the_text(tmp_path: Path) -> None:
-    document = docx.Document()
+    document = a_document()
     paragraph = document.add_paragraph("停机检修")
     paragraph._p.append(parse_xml(f'<w:r {nsdecls("w")}><w:footnoteReference w:id="2"/></w:r>'))
     from docx.opc.packuri import PackURI

@@ -12,6 +12,10 @@ from headrace.ingest.parsed import Block
 AREA = (Inches(1), Inches(2), Inches(6), Inches(3))
 
 
+def a_presentation() -> Any:
+    return Presentation()
+
+
 def blocks_of(presentation: Any, folder: Path) -> list[Block]:
     path = folder / "a.pptx"
     presentation.save(str(path))
@@ -19,7 +23,7 @@ def blocks_of(presentation: Any, folder: Path) -> list[Block]:
 
 
 def test_titles_texts_and_notes_by_slide(tmp_path: Path) -> None:
-    presentation = Presentation()
+    presentation = a_presentation()
     for title, body, note in (("引水系统", "闸门\n渠道", "讲解五分钟"), ("Turbines", "Francis", "")):
         slide = presentation.slides.add_slide(presentation.slide_layouts[1])
         slide.shapes.title.text = title
@@ -36,7 +40,7 @@ def test_titles_texts_and_notes_by_slide(tmp_path: Path) -> None:
 
 
 def test_tables_charts_and_groups(tmp_path: Path) -> None:
-    presentation = Presentation()
+    presentation = a_presentation()
     slide = presentation.slides.add_slide(presentation.slide_layouts[6])
     table = slide.shapes.add_table(2, 2, *AREA).table
     for place, text in enumerate(["年份", "发电量", "2003", "120"]):
@@ -54,7 +58,7 @@ def test_tables_charts_and_groups(tmp_path: Path) -> None:
 
 
 def test_shapes_are_read_from_the_top(tmp_path: Path) -> None:
-    presentation = Presentation()
+    presentation = a_presentation()
     slide = presentation.slides.add_slide(presentation.slide_layouts[6])
     for text, top in (("below", 4), ("above", 1)):
         slide.shapes.add_textbox(Inches(1), Inches(top), Inches(2), Inches(1)).text_frame.text = text

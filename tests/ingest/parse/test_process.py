@@ -8,14 +8,14 @@ import pytest
 
 from headrace.errors import Unreadable
 from headrace.ingest.parse.process import ParserProcess
-from headrace.settings import Settings
+from headrace.settings import load_settings
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
 async def parser() -> AsyncGenerator[ParserProcess]:
-    parser = ParserProcess(Settings(parse_timeout_s=20, parse_memory_mb=512))
+    parser = ParserProcess(load_settings(parse_timeout_s=20, parse_memory_mb=512))
     yield parser
     await parser.close()
 
@@ -56,7 +56,7 @@ async def test_what_is_unreadable_keeps_its_reason(parser: ParserProcess, tmp_pa
 
 
 async def test_too_long_a_parse_is_killed_and_the_next_file_works(tmp_path: Path) -> None:
-    parser = ParserProcess(Settings(parse_timeout_s=1.5, parse_memory_mb=1024))
+    parser = ParserProcess(load_settings(parse_timeout_s=1.5, parse_memory_mb=1024))
     with pytest.raises(Unreadable, match=r"longer than 1\.5 seconds") as caught:
         await parser.parse(a_file(tmp_path, "a", endless_pdf()), "a.pdf", "pdf")
     assert caught.value.code == "parse_timeout"
@@ -79,7 +79,7 @@ async def test_too_much_memory_is_refused_and_the_next_file_works(
 
 async def test_a_worker_that_dies_costs_only_its_file(tmp_path: Path) -> None:
     # Less than the interpreter itself needs: the worker dies at once.
-    parser = ParserProcess(Settings.model_construct(parse_timeout_s=20, parse_memory_mb=1))
+    parser = ParserProcess(load_settings().model_copy(update={"parse_memory_mb": 1}))
     with pytest.raises(Unreadable):
         await parser.parse(a_file(tmp_path, "a", b"Text."), "a.txt", "text")
     await parser.close()

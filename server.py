@@ -85,8 +85,9 @@ async def open_stack(
         understand = make_understand(settings)
         reranker = make_reranker(settings)
         for model in (embedder, chat, understand, reranker):
-            if aclose := getattr(model, "aclose", None):  # those that hold connections or a process
-                opened.push_async_callback(_bounded, "models", CLOSE_S, aclose)
+            # Those that hold connections, a thread or a process; the protocols do not ask for it.
+            if close := getattr(model, "aclose", None) or getattr(model, "close", None):
+                opened.push_async_callback(_bounded, "models", CLOSE_S, close)
         events, sessions = EventLog(journal), Sessions(journal)
         passages = RunPassages(catalogue, KeptTexts(journal))
 

@@ -145,10 +145,12 @@ async def known_kbs(stack: Stack, kb_ids: Sequence[str]) -> list[KnowledgeBase]:
 
 def _refuse_other_model(kb: KnowledgeBase, configured: str) -> None:
     if kb.embedding_model != configured:
+        indexed, used = model_name(kb.embedding_model), model_name(configured)
+        where = " at another address" if indexed == used else ""
         raise Conflict(
-            f"Knowledge base {kb.name!r} was indexed with the embedding model "
-            f"{model_name(kb.embedding_model)!r}, this server uses {model_name(configured)!r}. Configure "
-            f"that model again (HEADRACE_EMBEDDING_*), or index the documents into a new knowledge base.",
+            f"Knowledge base {kb.name!r} was indexed with the embedding model {indexed!r}{where}, this "
+            f"server uses {used!r}. Configure that model again (HEADRACE_EMBEDDING_*), or index the "
+            f"documents into a new knowledge base.",
             code="embedding_model_mismatch",
             details={"knowledge_base_id": kb.id},
         )

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import BadRequest, StartRefused
-from headrace.settings import Knobs, effective_knobs, load_settings
+from headrace.settings import effective_knobs, load_settings
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,12 +31,13 @@ def test_a_settings_file_that_is_named_must_be_there(tmp_path: Path) -> None:
 
 
 def test_the_question_wins_over_knowledge_bases_which_win_where_they_agree() -> None:
+    defaults = load_settings().knobs()
     kbs = [{"rerank_top_k": 3, "max_rounds": 1}, {"rerank_top_k": 3, "max_rounds": 2}]
-    knobs = effective_knobs(Knobs(), kbs, {"partial_ok": True})
-    assert (knobs.rerank_top_k, knobs.max_rounds, knobs.partial_ok) == (3, Knobs().max_rounds, True)
-    assert effective_knobs(Knobs(), kbs, {"rerank_top_k": 5}).rerank_top_k == 5
+    knobs = effective_knobs(defaults, kbs, {"partial_ok": True})
+    assert (knobs.rerank_top_k, knobs.max_rounds, knobs.partial_ok) == (3, defaults.max_rounds, True)
+    assert effective_knobs(defaults, kbs, {"rerank_top_k": 5}).rerank_top_k == 5
 
 
 def test_an_unknown_setting_is_named() -> None:
     with pytest.raises(BadRequest, match="nonsense"):
-        effective_knobs(Knobs(), [], {"nonsense": 1})
+        effective_knobs(load_settings().knobs(), [], {"nonsense": 1})

@@ -75,6 +75,7 @@ class Runs:
         make_context: Callable[[Asked, RunEmitter], Context],
         *,
         cancel_patience_s: float = CANCEL_PATIENCE_S,
+        most_resumes: int = MOST_RESUMES,
     ) -> None:
         self._journal = journal
         self._events = events
@@ -83,6 +84,7 @@ class Runs:
         self._saver = _saver_of(graph)
         self._make_context = make_context
         self._patience_s = cancel_patience_s
+        self._most_resumes = most_resumes
         self._owned: dict[str, _Run] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._slots = asyncio.Semaphore(RESUMED_AT_ONCE)
@@ -238,8 +240,8 @@ class Runs:
         run.emitter.void(_unfinished(told.tasks, newest))
         if row.status == "stopping":
             return End(status="stopped", response_type="stop")
-        if row.resumes > MOST_RESUMES:
-            logger.error("run %s was resumed %d times at the same step: given up", run.id, MOST_RESUMES)
+        if row.resumes > self._most_resumes:
+            logger.error("run %s: %d starts ended at the same step, so it is given up", run.id, row.resumes)
             return _failure(run, "run_given_up", 500, times=row.resumes)
         logger.info("run %s resumes", run.id)
         return None

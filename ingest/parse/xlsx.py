@@ -35,7 +35,8 @@ def _workbook(path: Path, *, values: bool) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns of drawings and extensions that it leaves out
-            return openpyxl.load_workbook(path, data_only=values)
+            with path.open("rb") as content:  # an original is kept without a suffix, which openpyxl wants
+                return openpyxl.load_workbook(content, data_only=values)
     except (
         KeyError,
         ValueError,

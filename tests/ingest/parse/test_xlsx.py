@@ -78,3 +78,9 @@ def test_formulas_never_calculated_are_shown_and_comments_read(tmp_path: Path) -
     book["S"]["A2"].comment = Comment("估计值", "me")
     (table,) = [block.text for block in blocks_of(book, tmp_path) if block.kind == "table"]
     assert table == "| a | sum |\n| 1 (估计值) | =A2+1 |"
+
+
+def test_an_original_kept_without_its_suffix_is_read(tmp_path: Path) -> None:
+    a_book(("收入", [["年份", "营业收入"], [2021, 21380]])).save(tmp_path / "a.xlsx")
+    kept = (tmp_path / "a.xlsx").rename(tmp_path / "0f3a")
+    assert "营业收入" in parse(kept, "收入.xlsx").blocks[-1].text

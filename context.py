@@ -208,11 +208,12 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotable:
-    """A passage that an answer may cite by its alias."""
+    """A passage that an answer may cite by its alias; `found` is the part of it that matched, if known."""
 
     alias: str
     title: str
     text: str
+    found: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

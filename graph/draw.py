@@ -58,7 +58,7 @@ def picture(timings: Mapping[str, float] | None = None) -> str:
     ]
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">',
             f"<style>{STYLE}</style>",
             f'<g transform="translate({left + MARGIN} {MARGIN})">',
             *drawn,
@@ -97,9 +97,11 @@ def _edge(edge: Edge, spots: Mapping[str, tuple[int, int]], layers: Mapping[str,
     skipped = layers[edge[1]] - layers[edge[0]] - 1
     top, bottom, middle = y1 + HEIGHT // 2, y2 + HEIGHT // 2, WIDTH // 2
     if x1 < x2:
-        line = f"M {x1 + WIDTH} {top} C {x2 + middle} {top}, {x2 + middle} {top}, {x2 + middle} {y2}"
+        bend = f"{x2 + middle} {top}"
+        line = f"M {x1 + WIDTH} {top} C {bend}, {bend}, {x2 + middle} {y2}"
     elif x1 > x2:
-        line = f"M {x1 + middle} {y1 + HEIGHT} C {x1 + middle} {bottom}, {x1 + middle} {bottom}, {x2 + WIDTH} {bottom}"
+        bend = f"{x1 + middle} {bottom}"
+        line = f"M {x1 + middle} {y1 + HEIGHT} C {bend}, {bend}, {x2 + WIDTH} {bottom}"
     elif skipped:
         out = -LANE * (skipped + 1) // 2
         line = f"M {x1} {top} C {x1 + out} {top}, {x2 + out} {bottom}, {x2} {bottom}"
@@ -111,11 +113,8 @@ def _edge(edge: Edge, spots: Mapping[str, tuple[int, int]], layers: Mapping[str,
 def _stage(name: str, spot: tuple[int, int], time: float | None, *, ends: bool) -> str:
     x, y = spot
     ran = time is not None or (ends and name in (START, END))
-    shown = (
-        ""
-        if time is None
-        else f'<text class="ms" x="{x + WIDTH - 8}" y="{y + 22}" text-anchor="end">{_ms(time)}</text>'
-    )
+    right = f'x="{x + WIDTH - 8}" y="{y + 22}" text-anchor="end"'
+    shown = "" if time is None else f'<text class="ms" {right}>{_ms(time)}</text>'
     return (
         f'<rect class="stage{" ran" if ran else ""}" x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="7"/>'
         f'<text x="{x + 10}" y="{y + 22}">{escape(name)}</text>{shown}'

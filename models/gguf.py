@@ -4,6 +4,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import AsyncIterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -76,8 +77,7 @@ class GgufChat:
 
 
 def _serve(file: Path, context_tokens: int, key: str) -> Any:
-    import xllamacpp  # pyright: ignore[reportMissingTypeStubs]  # a large library, and an extra
-
+    xllamacpp: Any = import_module("xllamacpp")  # a large library, and an extra
     params: Any = xllamacpp.CommonParams()
     params.model.path = str(file)
     params.n_ctx = context_tokens

@@ -33,6 +33,7 @@ class Search:
     vector_threshold: float = 0.0
     keyword_threshold: float = 0.0
     partial_ok: bool = False
+    store_timeout_s: float = STORE_TIMEOUT_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +183,7 @@ async def _search_all(
     async def one(target: Target) -> Channels | DependencyFailed:
         async with places:
             try:
-                return await _search_one(context, search.query, target, vector, limit)
+                return await _search_one(context, search, target, vector, limit)
             except DependencyFailed as error:
                 return error
 
@@ -195,33 +196,31 @@ async def _search_all(
 
 
 async def _search_one(
-    context: Context, query: str, target: Target, vector: Sequence[float], limit: int
+    context: Context, search: Search, target: Target, vector: Sequence[float], limit: int
 ) -> Channels:
     """Both channels of one knowledge base, all or nothing."""
-    kb, documents = target.kb, target.document_ids
+    kb, documents, model = target.kb, target.document_ids, context.embedder.model
     by_vector, by_keyword = await asyncio.gather(
         _in_time(
             "vector store",
-            kb,
-            context.vectors.search(
-                kb.id, context.embedder.model, vector, limit=limit, document_ids=documents
-            ),
+            context.vectors.search(kb.id, model, vector, limit=limit, document_ids=documents),
+            search.store_timeout_s,
         ),
         _in_time(
-            "keyword index", kb, context.keywords.search(kb.id, query, limit=limit, document_ids=documents)
+            "keyword index",
+            context.keywords.search(kb.id, search.query, limit=limit, document_ids=documents),
+            search.store_timeout_s,
         ),
     )
     return {"vector": by_vector, "keyword": [scored for scored in by_keyword if scored.score > 0]}
 
 
-async def _in_time(store: str, kb: KnowledgeBase, searching: Awaitable[T]) -> T:
+async def _in_time(store: str, searching: Awaitable[T], seconds: float) -> T:
     try:
-        async with asyncio.timeout(STORE_TIMEOUT_S):
+        async with asyncio.timeout(seconds):
             return await searching
     except TimeoutError as error:
-        raise DependencyFailed(
-            store, f"The {store} did not answer within {STORE_TIMEOUT_S:.0f} s for {kb.name!r}."
-        ) from error
+        raise DependencyFailed(store, f"The {store} did not answer within {seconds:g} s.") from error
 
 
 async def _catalogued(

@@ -19,6 +19,7 @@ class Material:
 
     hits: Sequence[Hit] = ()
     texts: Sequence[str] = ()
+    found: Sequence[str] = ()  # as long as `texts`, or empty
     documents: Mapping[str, Document]
 
 
@@ -27,10 +28,20 @@ async def read_material(state: RagState, context: Context) -> Material:
     hits = state.get("selected", [])
     texts = await context.passages.read(hits) if hits else []
     present = [(hit, text) for hit, text in zip(hits, texts, strict=True) if text]
-    documents = await context.catalogue.documents([hit["document_id"] for hit, _ in present])
+    hits = [hit for hit, _ in present]
     return Material(
-        hits=[hit for hit, _ in present], texts=[text for _, text in present], documents=documents
+        hits=hits,
+        texts=[text for _, text in present],
+        # Only a model that quotes needs to know which part of a passage was found.
+        found=[] if context.chat.generates else await _found(hits, context),
+        documents=await context.catalogue.documents([hit["document_id"] for hit in hits]),
     )
+
+
+async def _found(hits: Sequence[Hit], context: Context) -> list[str]:
+    ids = [[hit["chunk_id"], *hit["sub_chunk_ids"]] for hit in hits]
+    chunks = await context.catalogue.chunks([id for group in ids for id in group])
+    return ["\n".join(chunks[id].text for id in group if id in chunks) for group in ids]
 
 
 def render(state: RagState, material: Material, prompts: Prompts) -> ChatPrompt:
@@ -128,13 +139,15 @@ def quotables(state: RagState, material: Material) -> list[Quotable]:
     """Passages by alias; a text that the user quoted has none, since it is in no document."""
     alias_of = {chunk_id: alias for alias, chunk_id in state.get("aliases", {}).items()}
     cited = state["request"]["citation_enabled"]
+    found = material.found or [""] * len(material.hits)
     passages = [
         Quotable(
             alias=alias_of.get(hit["chunk_id"], "") if cited else "",
             title=_title(material.documents, hit["document_id"]),
             text=neutralised(text),
+            found=neutralised(part),
         )
-        for hit, text in zip(material.hits, material.texts, strict=True)
+        for hit, text, part in zip(material.hits, material.texts, found, strict=True)
     ]
     quoted = state["request"]["quoted_context"]
     return [*passages, Quotable(alias="", title="", text=neutralised(quoted))] if quoted else passages

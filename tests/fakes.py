@@ -387,7 +387,8 @@ def a_document(id: str = "doc1", *, kb_id: str = "kb1", title: str = "Handbook")
 
 def a_chunk(id: str = "c1", text: str = "text", **parts: Any) -> Chunk:
     """A child chunk; `parts` are other fields of `Chunk`."""
-    given: dict[str, Any] = {"kb_id": "kb1", "document_id": "doc1", "kind": "text", "chunk_index": 0, "revision": 1, **parts}
+    given: dict[str, Any] = {"kb_id": "kb1", "document_id": "doc1", "kind": "text"}
+    given |= {"chunk_index": 0, "revision": 1, **parts}
     return Chunk(id=id, text=text, **given)
 
 

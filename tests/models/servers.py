@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 
 class Served:
-    """What was asked of the server and what it does: one reply per request, the last one for all that follow."""
+    """What was asked of the server and what it does: a reply per request, the last for all that follow."""
 
     def __init__(self, replies: Sequence["Reply"]) -> None:
         self.replies = list(replies)
@@ -43,7 +43,7 @@ class Reply:
 
 def streamed(*deltas: dict[str, Any] | str, usage: dict[str, int] | None = None, **how: Any) -> Reply:
     """A proper stream of deltas; a string is content."""
-    chunks = [{"choices": [{"index": 0, "delta": _delta(delta)}]} for delta in deltas]
+    chunks: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": _delta(delta)}]} for delta in deltas]
     if usage:
         chunks.append({"choices": [], "usage": usage})
     parts = [

@@ -143,13 +143,17 @@ async def test_after_three_attempts_the_failure_goes_through() -> None:
 
 async def test_silence_between_pieces_ends_in_an_error_after_what_came(silent_server: Served) -> None:
     came: list[str] = []
-    async with a_model(silent_server, timeout_s=0.2) as chat:
-        with pytest.raises(DependencyFailed) as error:
-            async for piece in chat.stream(PROMPT, ChatOptions()):
-                came.append(piece.text)  # noqa: PERF401
+    with pytest.raises(DependencyFailed) as error:
+        await collect(silent_server, into=came)
     assert came == ["one "]
     assert error.value.code == "chat_timeout"
     assert len(silent_server.requests) == 1
+
+
+async def collect(served: Served, *, into: list[str]) -> None:
+    async with a_model(served, timeout_s=0.2) as chat:
+        async for piece in chat.stream(PROMPT, ChatOptions()):
+            into.append(piece.text)
 
 
 async def test_a_stream_that_breaks_off_is_an_error_and_no_second_attempt() -> None:

@@ -42,8 +42,6 @@ def test_greetings(message: str) -> None:
         "拜拜~",
         "Bye!",
         "See you later",
-    ]
-    + [
         "你是谁？",
         "你叫什么名字",
         "讲个笑话吧",
@@ -69,8 +67,6 @@ def test_small_talk_thanks_and_goodbyes(message: str) -> None:
         "thanks, and the deadline?",
         "你好大学在哪里",
         "再见条款是什么",
-    ]
-    + [
         "hello world program in C",
         "Who wrote Thanksgiving?",
         "good morning america ratings",
@@ -151,8 +147,9 @@ def test_small_talk_in_between_does_not_lose_the_topic() -> None:
         "Is it possible to work from home?",
         "How long does it take to get a visa?",
         "What are the rules for remote work?",
-    ]
-    + ["其他费用怎么报销", "他说的话算数吗"],
+        "其他费用怎么报销",
+        "他说的话算数吗",
+    ],
 )
 def test_a_complete_question_is_left_alone(query: str) -> None:
     understood = understand_by_rules(query, [a_turn("差旅报销的流程是什么？")])

@@ -1,0 +1,157 @@
+"""Hybrid search over fakes: what is asked of the stores, and what comes out."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from headrace.context import Scored
+from headrace.errors import Conflict, DependencyFailed
+from headrace.nodes.hybrid import Search, candidates, hybrid_search, passing
+
+from ..fakes import FakeKeywords, World, a_chunk
+
+pytestmark = pytest.mark.anyio
+
+
+async def a_world() -> World:
+    world = World()
+    await world.add(
+        a_chunk("c1", "travel expenses are refunded", document_id="rules", page=3, section="2 > 2.1"),
+        a_chunk("c2", "annual leave is fifteen days", document_id="leave"),
+        a_chunk("c3", "差旅报销标准", document_id="zh", kb_id="kb2"),
+    )
+    return world
+
+
+async def found(world: World, query: str, **parts: object) -> list[str]:
+    result = await hybrid_search(world.context(), Search(query=query, **{"kb_ids": ["kb1"], **parts}))  # pyright: ignore[reportArgumentType]
+    return [hit["chunk_id"] for hit in result.hits]
+
+
+async def test_a_hit_says_how_and_where_it_was_found() -> None:
+    world = await a_world()
+    result = await hybrid_search(world.context(), Search(query="travel expenses", kb_ids=["kb1"]))
+    hit = result.hits[0]
+    assert (hit["chunk_id"], hit["match_type"], hit["ranks"]) == ("c1", "both", {"vector": 1, "keyword": 1})
+    assert hit["score"] == hit["scores"]["fused"] == 1.0
+    assert hit["scores"]["keyword"] == 2.0
+    assert (hit["source"]["page"], hit["source"]["section"]) == (3, "2 > 2.1")
+
+
+async def test_several_knowledge_bases_are_searched_together() -> None:
+    assert set(await found(await a_world(), "travel 报销", kb_ids=["kb1", "kb2"])) == {"c1", "c3"}
+
+
+async def test_a_knowledge_base_out_of_scope_is_not_searched() -> None:
+    assert await found(await a_world(), "报销", kb_ids=["kb1"]) == []
+
+
+async def test_named_documents_narrow_the_search_to_them() -> None:
+    world = await a_world()
+    assert await found(world, "travel days", document_ids=["leave"]) == ["c2"]
+    assert await found(world, "travel 报销", kb_ids=["kb1", "kb2"], document_ids=["zh"]) == ["c3"]
+
+
+async def test_a_document_alone_brings_its_knowledge_base() -> None:
+    assert await found(await a_world(), "报销", kb_ids=[], document_ids=["zh"]) == ["c3"]
+
+
+async def test_a_document_of_a_knowledge_base_out_of_scope_is_not_searched() -> None:
+    assert await found(await a_world(), "报销", kb_ids=["kb1"], document_ids=["zh"]) == []
+
+
+async def test_thresholds_drop_weak_candidates_and_say_so() -> None:
+    world = await a_world()
+    search = Search(query="travel expenses", kb_ids=["kb1"], vector_threshold=1.0, keyword_threshold=5.0)
+    result = await hybrid_search(world.context(), search)
+    assert result.hits == []
+    assert {departure["reason"] for departure in result.departures} == {"below_keyword_threshold"}
+
+
+async def test_a_candidate_over_one_threshold_stays() -> None:
+    world = await a_world()
+    result = await hybrid_search(
+        world.context(), Search(query="travel expenses", kb_ids=["kb1"], vector_threshold=1.0)
+    )
+    assert [(hit["chunk_id"], hit["match_type"]) for hit in result.hits] == [("c1", "keyword")]
+    assert result.departures == []
+
+
+async def test_thresholds_do_not_hold_for_documents_the_user_named() -> None:
+    assert await found(await a_world(), "travel", document_ids=["rules"], keyword_threshold=9.0) == ["c1"]
+
+
+async def test_a_chunk_that_the_catalogue_lost_or_disabled_is_no_hit() -> None:
+    world = await a_world()
+    del world.catalogue.all_chunks["c1"]
+    result = await hybrid_search(world.context(), Search(query="travel expenses", kb_ids=["kb1"]))
+    assert result.hits == []
+    assert [(left["chunk_id"], left["reason"]) for left in result.departures] == [("c1", "gone")]
+
+
+async def test_another_embedding_model_is_refused_before_any_search() -> None:
+    world = World()
+    await world.add(a_chunk("c1", "text"), model="older")
+    with pytest.raises(Conflict) as refused:
+        await found(world, "text")
+    assert refused.value.code == "embedding_model_mismatch"
+    assert refused.value.details == {
+        "knowledge_base_id": "kb1",
+        "indexed_with": "older",
+        "configured": "fake-embedder",
+    }
+    assert world.keywords.asked == []
+
+
+async def test_one_failed_store_fails_the_search() -> None:
+    world = await a_world()
+    world.vectors.failing.add("kb2")
+    with pytest.raises(DependencyFailed):
+        await found(world, "travel 报销", kb_ids=["kb1", "kb2"])
+
+
+async def test_partial_results_are_possible_on_request() -> None:
+    world = await a_world()
+    world.vectors.failing.add("kb2")
+    search = Search(query="travel 报销", kb_ids=["kb1", "kb2"], partial_ok=True)
+    result = await hybrid_search(world.context(), search)
+    assert [hit["chunk_id"] for hit in result.hits] == ["c1"]
+    assert [failure.dependency for failure in result.failures] == ["vector store"]
+
+
+async def test_when_every_store_fails_partial_results_are_an_error_too() -> None:
+    world = await a_world()
+    world.vectors.failing |= {"kb1", "kb2"}
+    with pytest.raises(DependencyFailed):
+        await found(world, "travel", kb_ids=["kb1", "kb2"], partial_ok=True)
+
+
+async def test_a_store_that_hangs_is_given_up() -> None:
+    world = await a_world()
+    world.keywords = HangingKeywords()
+    with pytest.raises(DependencyFailed, match="keyword index"):
+        await found(world, "travel", store_timeout_s=0.01)
+
+
+class HangingKeywords(FakeKeywords):
+    async def search(
+        self, kb_id: str, query: str, *, limit: int, document_ids: Sequence[str] = ()
+    ) -> list[Scored]:
+        await asyncio.Event().wait()
+        return []
+
+
+@pytest.mark.parametrize(
+    ("match_count", "kbs", "wanted"),
+    [(50, 1, 250), (5, 1, 50), (50, 2, 500), (100, 1, 500), (0, 1, 250), (-1, 1, 250), (5, 3, 150)],
+)
+def test_more_candidates_are_recalled_than_are_kept(match_count: int, kbs: int, wanted: int) -> None:
+    assert candidates(match_count, kbs) == wanted
+
+
+def test_only_candidates_that_had_a_place_are_told_of() -> None:
+    scored = [Scored(chunk_id=f"c{number}", score=0.5) for number in range(20)]
+    search = Search(query="q", kb_ids=[], match_count=3, vector_threshold=0.9)
+    kept, departures = passing({"vector": scored, "keyword": []}, search)
+    assert (kept["vector"], len(departures)) == ([], 3)

@@ -310,10 +310,13 @@ async def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None
 
 
 async def test_closing_ends_the_threads(tmp_path: Path) -> None:
-    before = threading.active_count()
+    before = {*threading.enumerate()}
     async with open_catalogue(tmp_path / "catalogue.sqlite"):
-        assert threading.active_count() == before + 2
-    assert threading.active_count() <= before
+        opened = {*threading.enumerate()} - before
+    assert len(opened) == 2
+    for thread in opened:
+        thread.join(timeout=5)
+        assert not thread.is_alive()
 
 
 async def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:

@@ -2,9 +2,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jieba
 import pytest
-import rjieba
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -121,7 +119,6 @@ def test_the_fast_cutter_cuts_as_jieba_does(tmp_path: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.write_text("", encoding="utf-8")
     assert TOKENS.index(BILINGUAL) == Tokens(empty).index(BILINGUAL)
-    assert rjieba.cut_for_search("长江大桥") == jieba.lcut_for_search("长江大桥")
 
 
 def test_a_user_dictionary_makes_its_words_tokens(tmp_path: Path) -> None:

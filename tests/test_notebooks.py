@@ -1,7 +1,7 @@
 """The notebooks run from top to bottom, offline, and show what they promise."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import nbformat
 import pytest
@@ -22,7 +22,7 @@ def test_ask_and_look_shows_the_answer_the_graph_and_the_hits(tmp_path: Path) ->
 
 
 def _executed(path: Path, folder: Path) -> Any:
-    notebook: Any = nbformat.read(path, as_version=4)  # pyright: ignore[reportUnknownMemberType]
+    notebook = cast(Any, nbformat).read(path, as_version=4)  # nbformat is not typed
     client = NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}
     )

@@ -1,12 +1,14 @@
+from typing import cast
+
 from headrace.graph.tables import departure_table, hit_table, stage_hits
-from headrace.state import Departure
+from headrace.state import Departure, RagState
 
 from ..fakes import a_hit
 
 
 def test_stages_come_in_the_order_of_the_graph_and_only_those_that_ran() -> None:
-    state = {"request": {}, "ranked": [a_hit("b")], "chunk_hits": [a_hit("a"), a_hit("b")]}
-    assert list(stage_hits(state)) == ["search_chunks", "rerank"]  # pyright: ignore[reportArgumentType]
+    state = cast(RagState, {"ranked": [a_hit("b")], "chunk_hits": [a_hit("a"), a_hit("b")]})
+    assert list(stage_hits(state)) == ["search_chunks", "rerank"]
 
 
 def test_texts_of_documents_are_shown_as_text() -> None:

@@ -116,7 +116,7 @@ def _stage(name: str, spot: tuple[int, int], time: float | None, *, ends: bool) 
     right = f'x="{x + WIDTH - 8}" y="{y + 22}" text-anchor="end"'
     shown = "" if time is None else f'<text class="ms" {right}>{_ms(time)}</text>'
     return (
-        f'<rect class="stage{" ran" if ran else ""}" x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="7"/>'
+        f'<rect class="stage{" ran" if ran else ""}" x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}"/>'
         f'<text x="{x + 10}" y="{y + 22}">{escape(name)}</text>{shown}'
     )
 

@@ -24,6 +24,7 @@ from headrace.prompts.loader import load_prompts
 from headrace.state import Asked, Hit, Source, Turn, Usage
 
 MODEL = "fake-embedder"
+PROMPTS = load_prompts()  # the real ones; parsing them takes longer than most tests
 WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]")
 
 
@@ -337,7 +338,7 @@ class World:
             vectors=self.vectors,
             keywords=self.keywords,
             tokens=FakeTokens(),
-            prompts=load_prompts(),
+            prompts=PROMPTS,
             chat=chat or ScriptedChat(["An answer."]),
             emit=self.emit,
             understand=understand,

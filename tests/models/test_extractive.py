@@ -17,16 +17,15 @@ from headrace.models.extractive import (
     select,
     sentences_of,
 )
-from headrace.prompts.loader import load_prompts
 
-from ..fakes import FakeEmbedder, FakeTokens
+from ..fakes import PROMPTS, FakeEmbedder, FakeTokens
 
 pytestmark = pytest.mark.anyio
 
 TRAVEL = Quotable(
     alias="c1",
     title="Travel rules",
-    text="Annual leave is fifteen days. Travel expenses are refunded within ten days. Meals have a limit of 30 euros.",
+    text="Annual leave is fifteen days. Travel expenses are refunded within ten days. Meals: 30 euros.",
 )
 REPORT = Quotable(
     alias="c2", title="差旅制度", text="年假为十五天。差旅费用应在十个工作日内报销。餐费每天不超过一百元。"
@@ -44,7 +43,7 @@ class CountingEmbedder(FakeEmbedder):
 
 
 async def answer(question: str, *passages: Quotable, language: str = "en", intent: str = "kb_search") -> str:
-    chat = ExtractiveChat(FakeEmbedder(), FakeTokens(), load_prompts())
+    chat = ExtractiveChat(FakeEmbedder(), FakeTokens(), PROMPTS)
     prompt = ChatPrompt(messages=[], question=question, passages=passages, language=language, intent=intent)
     return "".join([piece.text async for piece in chat.stream(prompt, ChatOptions())])
 
@@ -62,7 +61,7 @@ async def test_quotes_chinese_in_chinese() -> None:
 
 
 async def test_each_quotation_is_a_piece_of_its_own() -> None:
-    chat = ExtractiveChat(FakeEmbedder(), FakeTokens(), load_prompts())
+    chat = ExtractiveChat(FakeEmbedder(), FakeTokens(), PROMPTS)
     prompt = ChatPrompt(messages=[], question="travel expenses", passages=[TRAVEL], intent="kb_search")
     pieces = [piece.text async for piece in chat.stream(prompt, ChatOptions())]
     assert len(pieces) == 2
@@ -89,9 +88,8 @@ async def test_the_text_the_user_quoted_is_answered_from_without_a_tag() -> None
 
 @pytest.mark.parametrize("intent", ["greeting", "chitchat", "follow_up", "chat"])
 async def test_small_talk_gets_its_ready_reply(intent: str) -> None:
-    prompts = load_prompts()
     for language in ("zh", "en"):
-        reply = prompts.text("intent_prompts", f"{intent}_reply", language=language)
+        reply = PROMPTS.text("intent_prompts", f"{intent}_reply", language=language)
         assert await answer("x", language=language, intent=intent) == reply
 
 
@@ -114,7 +112,7 @@ async def test_few_sentences_are_embedded_and_fewer_where_words_tell_them_apart(
     many = Quotable(alias="c1", title="t", text=" ".join(f"Sentence {n} of many." for n in range(100)))
     for question, most in (("nothing shared", MOST_EMBEDDED), ("sentence of many", ENOUGH_EMBEDDED)):
         embedder = CountingEmbedder()
-        await ExtractiveChat(embedder, FakeTokens(), load_prompts()).choose(question, [many])
+        await ExtractiveChat(embedder, FakeTokens(), PROMPTS).choose(question, [many])
         assert len(embedder.embedded) == most
 
 

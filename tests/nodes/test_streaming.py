@@ -1,0 +1,95 @@
+"""An answer on its way: pieces, usage, failures and cancellation."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from headrace.context import ChatOptions, ChatPiece, ChatPrompt
+from headrace.errors import DependencyFailed, DependencyRefused
+from headrace.nodes.streaming import Teller, chat_options, stream_answer
+from headrace.nodes.window import window
+from headrace.state import Update
+
+from ..fakes import RecordingEmitter, ScriptedChat, World, asked, usage_piece
+
+pytestmark = pytest.mark.anyio
+
+PROMPT = ChatPrompt(messages=[], language="en")
+TAGS = {"c1": "[ONE]"}
+
+
+async def streamed(world: World, chat: ScriptedChat) -> Update:
+    context = world.context(chat=chat)
+    return await stream_answer(context, PROMPT, ChatOptions(), TAGS, Teller(world.emit))
+
+
+async def test_the_emitted_pieces_joined_are_the_answer() -> None:
+    world = World()
+    update = await streamed(world, ScriptedChat([*'十天<ref id="c1"/>。']))
+    assert update.get("answer") == "十天[ONE]。" == world.emit.text()
+    assert all(event.content for event in world.emit.events)
+
+
+async def test_usage_and_the_model_s_name_are_noted() -> None:
+    update = await streamed(World(), ScriptedChat(["Ten.", usage_piece(9, 2)], name="qwen"))
+    assert (update.get("usage"), update.get("model")) == (
+        {"prompt_tokens": 9, "completion_tokens": 2},
+        "qwen",
+    )
+
+
+@pytest.mark.parametrize("script", [[], [""], ["  \n"], ["<think>only thoughts</think>"]])
+async def test_an_answer_without_a_word_is_refused(script: list[str]) -> None:
+    with pytest.raises(DependencyRefused) as refused:
+        await streamed(World(), ScriptedChat(script))
+    assert refused.value.code == "empty_answer"
+
+
+async def test_what_was_held_back_is_told_when_the_model_breaks_off() -> None:
+    world = World()
+    with pytest.raises(DependencyFailed):
+        await streamed(world, ScriptedChat(["a <", DependencyFailed("chat", "gone")]))
+    assert world.emit.text() == "a <"
+
+
+async def test_cancellation_goes_through_and_leaves_what_was_told() -> None:
+    world = World()
+    endless = Endless()
+    task = asyncio.create_task(streamed(world, endless))
+    await endless.waiting.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert world.emit.text() == "Ten "
+
+
+class Endless(ScriptedChat):
+    def __init__(self) -> None:
+        super().__init__([])
+        self.waiting = asyncio.Event()
+
+    async def stream(self, prompt: ChatPrompt, options: ChatOptions) -> AsyncIterator[ChatPiece]:
+        yield ChatPiece(kind="answer", text="Ten ")
+        self.waiting.set()
+        await asyncio.Event().wait()
+
+
+def test_sampling_options_come_from_the_request() -> None:
+    assert chat_options(asked(temperature=0.1, top_p=0.9, seed=3, max_tokens=50)) == ChatOptions(
+        temperature=0.1, top_p=0.9, seed=3, max_tokens=50
+    )
+
+
+def test_a_window_closes_when_its_body_fails() -> None:
+    emit = RecordingEmitter()
+    with pytest.raises(ValueError, match="broken"):
+        fail_inside(emit)
+    assert emit.open == []
+    assert emit.of("tool_result")[0].data["result"] == {"intent": "kb_search", "interrupted": True}
+
+
+def fail_inside(emit: RecordingEmitter) -> None:
+    with window(emit, "query_understand", {}) as result:
+        result["intent"] = "kb_search"
+        raise ValueError("broken")

@@ -32,6 +32,7 @@ export class Answer {
       progress: h("summary", { class: "progress" }),
       steps: h("ul", { class: "steps" }),
       thought: h("div", { class: "thought" }),
+      verdict: h("p", { class: "verdict" }),
       body: h("div", { class: "body" }),
       note: h("p", { class: "note" }),
       warnings: h("ul", { class: "warnings" }),
@@ -53,6 +54,7 @@ export class Answer {
       parts.heading,
       parts.trace,
       parts.thinking,
+      parts.verdict,
       parts.body,
       parts.note,
       parts.warnings,
@@ -80,6 +82,7 @@ export class Answer {
     const running = view.status === "running";
     const text = answerText(view);
     this.element.dataset.status = view.status;
+    this.element.dataset.outcome = view.outcome ?? "";
     this.element.dataset.seq = view.seq;
     this.#parts.heading.textContent = t("answer.it");
     this.#showText(text, running);
@@ -126,7 +129,10 @@ export class Answer {
   }
 
   #showNote(view, text) {
-    const { note, warnings } = this.#parts;
+    const { verdict, note, warnings } = this.#parts;
+    const none = ["declined", "fallback"].includes(view.outcome);
+    verdict.hidden = !none;
+    verdict.textContent = none ? t(`answer.${view.outcome}`) : "";
     const { kind, content } = noteOf(view, text);
     note.hidden = !content;
     note.dataset.kind = kind;
@@ -221,9 +227,6 @@ function noteOf(view, text) {
     return { kind: "stopped", content: t(text ? "answer.stopped" : "answer.stopped.empty") };
   }
   if (view.status === "waiting") return { kind: "waiting", content: t("answer.waiting") };
-  if (["declined", "fallback"].includes(view.outcome)) {
-    return { kind: view.outcome, content: t(`answer.${view.outcome}`) };
-  }
   if (view.status === "complete" && !text) return { kind: "empty", content: t("answer.empty") };
   return { kind: "", content: "" };
 }

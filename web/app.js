@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { Documents } from "./documents.js";
+import { textBefore } from "./highlight.js";
 import { onLanguage, language, LANGUAGES, setLanguage, startLanguage, t } from "./i18n.js";
 import { Sources } from "./references.js";
 import { Scope } from "./scope.js";
@@ -31,8 +32,10 @@ const conversation = new Conversation({
   thread: $("#thread"),
   scroller: $("#scroller"),
   status: $("#status"),
-  onSources: (view, citations, citation, opener) =>
-    sources.open({ references: view.references, citations, citation, opener }),
+  onSources: (view, citations, citation, opener) => {
+    const told = citation ? textBefore(opener) : "";
+    sources.open({ references: view.references, citations, citation, opener, told });
+  },
   onAsk: send,
   onRetry: (question) => {
     composer.text = question;

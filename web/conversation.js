@@ -7,6 +7,7 @@ import { t } from "./i18n.js";
 import { emptyView, reduce, viewOfMessage } from "./stream.js";
 
 const NEAR_END_PX = 120;
+const MARGIN_PX = 12;
 
 export class Conversation {
   #thread;
@@ -54,7 +55,7 @@ export class Conversation {
     const messages = await api.listMessages(session);
     if (this.#session !== session) return;
     for (const message of messages) this.#add(message, questionOf(message, messages));
-    this.#scrollToEnd(true);
+    this.#scrollToEnd();
     this.#hooks.onChange();
   }
 
@@ -77,7 +78,7 @@ export class Conversation {
     const answer = this.#answer(query);
     const view = emptyView();
     answer.show(view);
-    this.#scrollToEnd(true);
+    this.#scrollToEnd();
     const requestId = crypto.randomUUID?.() ?? String(Math.random()).slice(2);
     const open = this.#asked(session, { query, kbIds, requestId });
     try {
@@ -178,7 +179,7 @@ export class Conversation {
         const follows = this.#nearEnd();
         live.answer.show(live.view, live.connection);
         this.#announce(live);
-        if (follows) this.#scrollToEnd(false);
+        if (follows) this.#scrollAlong(live.answer.element);
       });
     };
   }
@@ -193,8 +194,16 @@ export class Conversation {
     return scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
   }
 
-  #scrollToEnd(force) {
-    if (force || this.#nearEnd()) this.#scroller.scrollTop = this.#scroller.scrollHeight;
+  #scrollToEnd() {
+    this.#scroller.scrollTop = this.#scroller.scrollHeight;
+  }
+
+  /** Towards the end, but not past the question: a long answer is read from its beginning. */
+  #scrollAlong(answer) {
+    const question = answer.previousElementSibling ?? answer;
+    const { scrollHeight, clientHeight, scrollTop } = this.#scroller;
+    const wanted = Math.min(scrollHeight - clientHeight, question.offsetTop - MARGIN_PX);
+    if (wanted > scrollTop) this.#scroller.scrollTop = wanted;
   }
 }
 

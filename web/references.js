@@ -2,6 +2,7 @@
 
 import { orderReferences, referenceOf } from "./citations.js";
 import { h } from "./dom.js";
+import { quotedRange } from "./highlight.js";
 import { has, languageOf, t } from "./i18n.js";
 
 const NARROW = "(max-width: 900px)";
@@ -21,14 +22,17 @@ export class Sources {
     dialog.addEventListener("keydown", (event) => event.key === "Escape" && this.close());
   }
 
-  /** Opens the passages of one answer, at the passage of `citation` when there is one. */
-  open({ references, citations, citation, opener }) {
+  /**
+   * Opens the passages of one answer, at the passage of `citation` when there is one. `told` is what
+   * the answer says in front of the citation; where the passage says the same, it is marked.
+   */
+  open({ references, citations, citation, opener, told = "" }) {
     this.#opener = opener;
     const wanted = citation && referenceOf(citation, references);
     const items = orderReferences(references, citations).map(({ reference, number }) => ({
       number,
       reference,
-      element: passage(reference, number),
+      element: passage(reference, number, reference === wanted ? told : ""),
     }));
     const missing = citation && !wanted ? [missingPassage(citation)] : [];
     const firstOther = items.findIndex(({ number }) => number === null);
@@ -40,7 +44,9 @@ export class Sources {
     const target = missing[0] ?? items.find(({ reference }) => reference === wanted)?.element;
     for (const { element } of items) element.classList.toggle("current", element === target);
     (target ?? this.#dialog.querySelector("h2")).focus({ preventScroll: true });
-    (target ?? this.#list).scrollIntoView({ block: "nearest" });
+    const quoted = target?.querySelector("mark");
+    if (quoted) quoted.scrollIntoView({ block: "center" });
+    else (target ?? this.#list).scrollIntoView({ block: "nearest" });
   }
 
   close() {
@@ -54,7 +60,7 @@ export class Sources {
   }
 }
 
-function passage(reference, number) {
+function passage(reference, number, told) {
   const text = reference.content ?? "";
   return h(
     "article",
@@ -66,9 +72,15 @@ function passage(reference, number) {
       h("h3", { lang: languageOf(reference.knowledge_title ?? "") }, reference.knowledge_title ?? ""),
     ),
     h("p", { class: "facts" }, facts(reference).join(" · ")),
-    h("p", { class: "passage-text", lang: languageOf(text) }, text),
+    h("p", { class: "passage-text", lang: languageOf(text) }, ...marked(text, quotedRange(told, text))),
     webLink(reference.url),
   );
+}
+
+function marked(text, range) {
+  if (!range) return [text];
+  const [start, end] = range;
+  return [text.slice(0, start), h("mark", {}, text.slice(start, end)), text.slice(end)];
 }
 
 function missingPassage({ number, title, url }) {

@@ -102,6 +102,31 @@ def test_a_citation_opens_its_passage(server: ScriptedServer, open_page: OpenPag
     assert page.js("return document.activeElement.dataset.citation") == "0"
 
 
+def test_the_words_that_an_answer_quotes_are_marked_in_the_passage(
+    server: ScriptedServer, open_page: OpenPage
+) -> None:
+    text = "前言。" * 400 + "校核流量为\n15 m³/s。其他。"
+    reference = a_reference("c1", "手册", text)
+    server.answers[ZH] = [
+        an_event("references", knowledge_references=[reference]),
+        *an_answer("设计流量不明。校核流量为 15 m³/s。", KB_TAG),
+        completed(),
+    ]
+    page = open_page(server.url)
+    page.ask(ZH)
+    page.until_answered()
+    page.click(".citation")
+    page.until_text("#sources mark", "校核流量为\n15 m³/s。")
+    assert page.text("#sources .passage-text") == text
+    page.until(
+        lambda: page.js(
+            "const {top, bottom} = document.querySelector('mark').getBoundingClientRect();"
+            "return top > 0 && bottom < innerHeight"
+        ),
+        "the mark can be seen",
+    )
+
+
 def test_the_drawer_lists_all_sources_and_a_citation_without_one_says_so(
     server: ScriptedServer, open_page: OpenPage
 ) -> None:
@@ -257,7 +282,7 @@ def test_an_error_is_shown_with_its_reason_and_the_question_can_be_asked_again(
 
 
 @pytest.mark.parametrize(
-    ("outcome", "text"), [("declined", "do not answer this question"), ("fallback", "Nothing in the chosen")]
+    ("outcome", "text"), [("declined", "No answer in the documents"), ("fallback", "Nothing found")]
 )
 def test_an_answer_that_is_none_is_said_plainly(
     server: ScriptedServer, open_page: OpenPage, outcome: str, text: str
@@ -265,7 +290,9 @@ def test_an_answer_that_is_none_is_said_plainly(
     server.answers[EN] = [*an_answer("I found nothing about this."), completed(outcome)]
     page = open_page(server.url)
     page.ask(EN)
-    page.until_text(f".note[data-kind={outcome}]", text)
+    page.until_text(f".answer[data-outcome={outcome}] .verdict", text)
+    page.reload()
+    page.until_text(f".answer[data-outcome={outcome}] .verdict", text)
 
 
 def test_a_refused_question_goes_back_into_the_box(server: ScriptedServer, open_page: OpenPage) -> None:
@@ -372,6 +399,25 @@ def test_the_back_button_opens_the_conversation_before(server: ScriptedServer, o
     page.until(lambda: not page.all(".answer"), "the new conversation is empty")
     page.browser.back()
     page.until_text(".answer .body", "Twelve.")
+
+
+def test_a_long_answer_scrolls_inside_the_page_and_is_read_from_its_beginning(
+    server: ScriptedServer, open_page: OpenPage
+) -> None:
+    for question in [ZH, EN]:
+        server.answers[question] = [*an_answer("line\n\n" * 60), completed()]
+    page = open_page(server.url)
+    page.ask(ZH)
+    page.until_answered()
+    page.ask(EN)
+    page.until(lambda: len(page.all(".answer[data-status=complete]")) == 2, "both are answered")
+    place = (
+        "const within = document.querySelector('#scroller').getBoundingClientRect();"
+        "const {top} = [...document.querySelectorAll('.bubble')].at(-1).getBoundingClientRect();"
+        "return top - within.top"
+    )
+    page.until(lambda: 0 <= page.js(place) < 60, "the last question is at the top")
+    assert page.js("return document.documentElement.scrollHeight <= innerHeight")
 
 
 def test_a_conversation_that_is_gone_is_said_to_be(server: ScriptedServer, open_page: OpenPage) -> None:

@@ -1,0 +1,158 @@
+"""The page in a browser, against the real server with real retrieval."""
+
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.server import create_app
+from headrace.serving import bind, serving_in_thread, url_of
+from headrace.settings import load_settings
+
+from ..running import HANDBOOK, MANUAL, a_client, a_kb, running, serving
+from ..stub_model import a_model_server
+from .browser import Page
+from .conftest import OpenPage
+
+pytestmark = pytest.mark.integration
+
+ZH = "国内出差的住宿标准是多少？"
+EN = "How often must the seal kit be replaced?"
+FINDS_SOMETHING = "年休假 "  # in front of what the stand-in for a model is told to do
+
+
+def with_model(model: str) -> dict[str, Any]:
+    return {"chat_base_url": f"{model}/v1", "chat_model": "stub", "enable_rewrite": False}
+
+
+def words(count: int) -> str:
+    return " ".join(f"词{n}" for n in range(count))
+
+
+def fill(url: str) -> None:
+    with a_client(url) as client:
+        a_kb(client, "手册", [("员工手册.md", HANDBOOK)])
+
+
+def answer(page: Page) -> str:
+    return page.text(".answer:last-of-type .body").strip()
+
+
+def stored_answer(url: str, page: Page) -> str:
+    session = page.js("return location.hash").removeprefix("#/sessions/")
+    with a_client(url) as client:
+        messages = client.get(f"/api/v1/sessions/{session}/messages").json()["data"]
+    return messages[-1]["content"].strip()
+
+
+def test_documents_are_uploaded_and_questions_in_both_languages_are_answered_with_sources(
+    tmp_path: Path, open_page: OpenPage
+) -> None:
+    (tmp_path / "员工手册.md").write_text(HANDBOOK, encoding="gb18030")
+    (tmp_path / "pump.md").write_text(MANUAL, encoding="utf-8")
+    (tmp_path / "empty.pdf").write_bytes(b"%PDF-1.4\n%%EOF\n")
+    with running(tmp_path / "data") as url:
+        page = open_page(url, language="zh-CN")
+        page.until(lambda: page.find("#notice").is_displayed(), "the page says that it only quotes")
+        page.click("#welcome .open-documents")
+        page.find("#kb-name").send_keys("手册\n")
+        page.until(lambda: page.find(".drop").is_displayed(), "files can be added")
+        names = ["员工手册.md", "pump.md", "empty.pdf"]
+        page.find("#files").send_keys("\n".join(str(tmp_path / name) for name in names))
+        page.until(lambda: len(page.all("[data-status=ready]")) == 2, "two documents are ready", seconds=120)
+        page.until(lambda: page.text("[data-status=failed] .error"), "the broken one says why", seconds=120)
+        page.click("#documents .close")
+
+        for question, part, title in [(ZH, "450", "员工手册"), (EN, "4000", "pump")]:
+            page.ask(question)
+            page.until_text(".answer:last-of-type .body", part)
+            page.until_answered()
+            page.click(".answer:last-of-type .citation")
+            page.until_text("#sources .current h3", title)
+            assert part in page.text("#sources .current mark")
+        assert page.text(".answer:last-of-type .progress").endswith("个段落")
+        assert page.complaints() == []
+
+
+def test_a_question_that_nothing_answers_is_said_to_be_one(tmp_path: Path, open_page: OpenPage) -> None:
+    with running(tmp_path) as url:
+        fill(url)
+        page = open_page(url)
+        page.ask("Who painted the ceiling of the Sistine Chapel?")
+        page.until_answered()
+        page.until(lambda: page.find(".verdict").is_displayed(), "it is said plainly")
+
+
+def test_a_reload_in_mid_answer_shows_what_the_server_has_stored(tmp_path: Path, open_page: OpenPage) -> None:
+    with serving(a_model_server()) as model, running(tmp_path, **with_model(model)) as url:
+        fill(url)
+        page = open_page(url)
+        assert not page.find("#notice").is_displayed()
+        page.ask(f"{FINDS_SOMETHING}slowly: 300")
+        page.until_text(".answer .body", "词20")
+        page.reload()
+        page.until_text(".answer .body", "词20")
+        assert page.text(".send") == "Stop"
+        page.until_answered()
+        assert answer(page) == words(300)
+        assert stored_answer(url, page) == answer(page)
+
+
+def test_stop_ends_the_answer_and_a_reload_shows_it_as_stopped(tmp_path: Path, open_page: OpenPage) -> None:
+    with serving(a_model_server()) as model, running(tmp_path, **with_model(model)) as url:
+        fill(url)
+        page = open_page(url)
+        page.ask(f"{FINDS_SOMETHING}wait: one two three")
+        page.until_text(".answer .body", "three")
+        page.click(".send.stop")
+        page.until_answered("stopped")
+        kept = answer(page)
+        assert kept == "one two three"
+        page.reload()
+        page.until_answered("stopped")
+        assert answer(page) == kept
+
+
+def test_an_answer_goes_on_by_itself_when_the_server_is_back(tmp_path: Path, open_page: OpenPage) -> None:
+    with serving(a_model_server()) as model, closing(bind("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+        free.close()
+        start = server_at(port, tmp_path, **with_model(model))
+        with start() as url:
+            fill(url)
+            page = open_page(url)
+            page.ask(f"{FINDS_SOMETHING}once: one two three")
+            page.until_text(".answer .body", "one")
+        page.until_text(".answer .progress", "Connection lost")
+        with start():
+            page.until_answered()
+            assert answer(page) == "one two three"
+            assert stored_answer(url, page) == answer(page)
+
+
+def server_at(port: int, folder: Path, **settings: Any) -> Callable[[], AbstractContextManager[str]]:
+    """A server that can be ended and started again at the same address."""
+
+    @contextmanager
+    def start() -> Generator[str]:
+        with closing(bind("127.0.0.1", port)) as sock:
+            url = url_of("127.0.0.1", port)
+            with serving_in_thread(create_app(load_settings(data=folder, **settings), url=url), sock):
+                yield url
+
+    return start
+
+
+def test_a_model_that_fails_is_shown_with_what_to_do(tmp_path: Path, open_page: OpenPage) -> None:
+    with serving(a_model_server()) as model, running(tmp_path, **with_model(model)) as url:
+        fill(url)
+        page = open_page(url)
+        page.ask(f"{FINDS_SOMETHING}fault: 401")
+        page.until_answered("failed")
+        said = page.text(".note[data-kind=failed]")
+        assert "API_KEY" in said or "key" in said
+        page.reload()
+        page.until_answered("failed")
+        assert page.text(".note[data-kind=failed]") == said

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -23,6 +23,7 @@ from langgraph.checkpoint.base import (
     writes_sort_key,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.constants import START
 
 from .journal import Journal
 from .schema import THREAD_TABLES, delete_threads
@@ -30,16 +31,21 @@ from .schema import THREAD_TABLES, delete_threads
 # Below this a value costs less inside the checkpoint than as a row with a hash.
 INLINE_BYTES = 64
 COMPRESS_FROM_BYTES = 200
+# A long value is only compressed when its beginning shrinks to half: lists of hits shrink to a fifth, while
+# text and numbers that do not would take a millisecond per 50 KB for nothing.
+SAMPLE_BYTES = 4096
 HASH_BYTES = 16
 COMPRESSED = "zlib:"
 # Checkpoints whose list of values is remembered, so that the next one need not read it back.
 REMEMBERED = 256
 
 Typed = tuple[str, bytes]
+Encoded = Typed | dict[str, Typed]
 # Named here because `list` means the method inside the class.
 PendingWrites = list[PendingWrite]
-# A value in a checkpoint: [type, bytes] itself, or the hash of its row.
-Entry = list[Any] | bytes
+# A value in a checkpoint: [type, bytes] itself, the hash of its row, or for the input one of these for each
+# channel it sets.
+Entry = list[Any] | bytes | dict[str, Any]
 
 
 class JournalSaver(BaseCheckpointSaver[int]):
@@ -165,7 +171,7 @@ class JournalSaver(BaseCheckpointSaver[int]):
     ) -> "_NewCheckpoint":
         thread_id, ns, parent_id = _place(config)
         values = checkpoint["channel_values"]
-        changed = {name: self.serde.dumps_typed(values[name]) for name in new_versions if name in values}
+        changed = {name: self._dump(name, values[name]) for name in new_versions if name in values}
         return _NewCheckpoint(
             at=(thread_id, ns, checkpoint["id"]),
             parent_id=parent_id,
@@ -185,10 +191,17 @@ class JournalSaver(BaseCheckpointSaver[int]):
             task_id=task_id,
             task_path=task_path,
             writes={
-                WRITES_IDX_MAP.get(channel, position): (channel, self.serde.dumps_typed(value))
+                WRITES_IDX_MAP.get(channel, position): (channel, self._dump(channel, value))
                 for position, (channel, value) in enumerate(writes)
             },
         )
+
+    def _dump(self, channel: str, value: Any) -> Encoded:
+        if channel == START and type(value) is dict:
+            # The input holds what its channels hold a step later: taken apart, it is the same values.
+            given = cast("dict[str, Any]", value)
+            return {name: self.serde.dumps_typed(part) for name, part in given.items()}
+        return self.serde.dumps_typed(value)
 
     # --- on the writer's thread ---
 
@@ -221,7 +234,7 @@ class JournalSaver(BaseCheckpointSaver[int]):
             elif name in before.entries and before.versions.get(name) == versions[name]:
                 entries[name] = before.entries[name]
             elif name in new.values:
-                entries[name] = _store(connection, new.at[0], self.serde.dumps_typed(new.values[name]))
+                entries[name] = _store(connection, new.at[0], self._dump(name, new.values[name]))
         return entries
 
     def _values_before(self, connection: sqlite3.Connection, new: "_NewCheckpoint") -> "_Values":
@@ -237,18 +250,31 @@ class JournalSaver(BaseCheckpointSaver[int]):
         return _Values(body["checkpoint"]["channel_versions"], body["values"])
 
     def _insert_writes(self, connection: sqlite3.Connection, *, new: "_NewWrites") -> None:
+        thread_id = new.at[0]
+        written = {
+            position: [channel, new.task_path, _store(connection, thread_id, value)]
+            for position, (channel, value) in new.writes.items()
+        }
+        added = connection.execute(
+            "insert or ignore into checkpoint_writes values (?, ?, ?, ?, ?, ?)",
+            (*new.at, new.task_id, *_packed(self.serde.dumps_typed(written))),
+        )
+        if added.rowcount == 0:
+            self._merge_writes(connection, new, written)
+
+    def _merge_writes(
+        self, connection: sqlite3.Connection, new: "_NewWrites", written: Mapping[int, Sequence[Any]]
+    ) -> None:
         key = (*new.at, new.task_id)
         row = connection.execute(
             f"select type, body from checkpoint_writes where {_AT} and task_id = ?", key
         ).fetchone()
-        stored: dict[int, list[Any]] = self.serde.loads_typed(_unpacked(*row)) if row else {}
-        for position, (channel, value) in new.writes.items():
-            # Errors and interrupts replace what was there; a result, once written, stands.
-            if position < 0 or position not in stored:
-                stored[position] = [channel, new.task_path, _store(connection, new.at[0], value)]
+        stored: dict[int, Sequence[Any]] = self.serde.loads_typed(_unpacked(*row))
+        # Errors and interrupts replace what was there; a result, once written, stands.
+        merged = {**written, **stored} | {at: write for at, write in written.items() if at < 0}
         connection.execute(
-            "insert or replace into checkpoint_writes values (?, ?, ?, ?, ?, ?)",
-            (*key, *_packed(self.serde.dumps_typed(stored))),
+            f"update checkpoint_writes set type = ?, body = ? where {_AT} and task_id = ?",
+            (*_packed(self.serde.dumps_typed(merged)), *key),
         )
 
     def _delete(self, connection: sqlite3.Connection, *, thread_ids: Sequence[str]) -> None:
@@ -384,6 +410,8 @@ class JournalSaver(BaseCheckpointSaver[int]):
                 (thread_id, entry),
             ).fetchone()
             return self.serde.loads_typed(_unpacked(type, body))
+        if isinstance(entry, dict):
+            return {name: self._load(connection, thread_id, part) for name, part in entry.items()}
         return self.serde.loads_typed((entry[0], entry[1]))
 
 
@@ -396,7 +424,7 @@ class _NewCheckpoint:
     checkpoint: dict[str, Any]
     metadata: CheckpointMetadata
     values: Mapping[str, Any]
-    changed: dict[str, Typed]
+    changed: dict[str, Encoded]
     emptied: set[str]
 
 
@@ -407,7 +435,7 @@ class _NewWrites:
     at: tuple[str, str, str]
     task_id: str
     task_path: str
-    writes: dict[int, tuple[str, Typed]]
+    writes: dict[int, tuple[str, Encoded]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,7 +483,9 @@ def _matches(metadata: Mapping[str, Any], filter: Mapping[str, Any]) -> bool:
     return all(metadata.get(key) == value for key, value in filter.items())
 
 
-def _store(connection: sqlite3.Connection, thread_id: str, value: Typed) -> Entry:
+def _store(connection: sqlite3.Connection, thread_id: str, value: Encoded) -> Entry:
+    if isinstance(value, dict):
+        return {name: _store(connection, thread_id, part) for name, part in value.items()}
     type, body = value
     if len(body) <= INLINE_BYTES:
         return [type, body]
@@ -471,16 +501,28 @@ def _store(connection: sqlite3.Connection, thread_id: str, value: Typed) -> Entr
 
 
 def _hashes(entries: Iterable[Entry]) -> set[bytes]:
-    return {entry for entry in entries if isinstance(entry, bytes)}
+    found: set[bytes] = set()
+    for entry in entries:
+        if isinstance(entry, bytes):
+            found.add(entry)
+        elif isinstance(entry, dict):
+            found |= _hashes(entry.values())
+    return found
 
 
 def _packed(value: Typed) -> Typed:
     type, body = value
-    if len(body) >= COMPRESS_FROM_BYTES:
+    if len(body) >= COMPRESS_FROM_BYTES and _shrinks(body):
         smaller = zlib.compress(body, level=1)
         if len(smaller) < len(body):
             return COMPRESSED + type, smaller
     return type, body
+
+
+def _shrinks(body: bytes) -> bool:
+    if len(body) <= 2 * SAMPLE_BYTES:
+        return True
+    return len(zlib.compress(body[:SAMPLE_BYTES], level=1)) < SAMPLE_BYTES / 2
 
 
 def _unpacked(type: str, body: bytes) -> Typed:

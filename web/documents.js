@@ -322,7 +322,7 @@ function row({ id = "", title, status, label, error = null, progress = null, but
 }
 
 function bar(title, progress) {
-  const known = progress?.total > 0;
+  const known = progress?.total > 1; // of a single step there is nothing to see until it is done
   return h("progress", {
     "aria-label": title,
     max: known ? progress.total : null,

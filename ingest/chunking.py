@@ -156,17 +156,19 @@ def _cut(block: Block, section: tuple[str, ...], *, is_heading: bool) -> Iterato
 
 def _fitting(text: str, limit: int) -> Iterator[str]:
     """The text itself, or where it is too long parts of it, cut at the last soft stop of each."""
-    while len(text.rstrip()) > limit:
-        cut = _soft_cut(text, limit)
-        yield text[:cut]
-        text = text[cut:]
-    if text:
-        yield text
+    # By place, never by cutting the rest off: a file may be one line of millions of characters.
+    start, end = 0, len(text.rstrip())
+    while end - start > limit:
+        cut = _soft_cut(text, start, limit)
+        yield text[start:cut]
+        start = cut
+    if start < len(text):
+        yield text[start:]
 
 
-def _soft_cut(text: str, limit: int) -> int:
-    ends = [found.end() for found in SOFT_STOPS.finditer(text, limit // 2, limit)]
-    return ends[-1] if ends and ends[-1] <= limit else limit
+def _soft_cut(text: str, start: int, limit: int) -> int:
+    ends = [found.end() for found in SOFT_STOPS.finditer(text, start + limit // 2, start + limit)]
+    return ends[-1] if ends else start + limit
 
 
 def _storable(text: str) -> str:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-# By level of the heading, in characters (docs/ingestion.md); a longer one is body text.
+# By level of the heading, in characters; a longer one is body text.
 LONGEST = {1: 40, 2: 60, 3: 50}
 LONGEST_CHAPTER = 30
 

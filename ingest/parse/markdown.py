@@ -109,9 +109,11 @@ class _Scanner:
 
     def _goes_on(self) -> bool:
         """A list with blank lines between its items is one list."""
-        following = next((line for line in self._all[self._at + 1 :] if line.strip()), "")
-        is_list = bool(self._lines) and bool(ITEM.match(self._lines[0]))
-        return is_list and bool(ITEM.match(following) or following.startswith(("  ", "\t")))
+        if not self._lines or not ITEM.match(self._lines[0]):
+            return False
+        rest = (self._all[place] for place in range(self._at + 1, len(self._all)))
+        following = next((line for line in rest if line.strip()), "")
+        return bool(ITEM.match(following)) or following.startswith(("  ", "\t"))
 
     def _begins_table(self, line: str) -> bool:
         following = self._all[self._at + 1] if self._at + 1 < len(self._all) else ""

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import sys
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
@@ -18,6 +19,17 @@ from ..parsed import Parsed, from_json
 
 FILES_PER_WORKER = 200  # memory that libraries keep goes back with the process
 LENGTH_BYTES = 4
+PASSED_ON = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "LD_LIBRARY_PATH",
+    "TMPDIR",
+)
 LARGEST_ANSWER = 512 * 1024 * 1024
 
 log = logging.getLogger(__name__)
@@ -88,7 +100,11 @@ class ParserProcess:
 async def _start(memory_mb: int, timeout_s: float) -> "_Worker":
     # -P: the folder the server was started in must not shadow modules; -B: it cannot write bytecode.
     command = [sys.executable, "-P", "-B", "-m", "headrace.ingest.worker", str(memory_mb), str(timeout_s)]
-    return _Worker(await anyio.open_process(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL))
+    # Files are untrusted: what reads them has no business with the keys in our environment.
+    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return _Worker(
+        await anyio.open_process(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment)
+    )
 
 
 class _Worker:

@@ -16,6 +16,8 @@ from .archives import opened_archive
 # A workbook is loaded a second time to show formulas that nobody ever calculated; not worth it when large.
 FORMULAS_UP_TO = 2 * 1024 * 1024
 
+TALLEST_MERGE = 1_000
+
 Row = list[str]
 
 
@@ -48,17 +50,35 @@ def _workbook(path: Path, *, values: bool) -> Any:
 
 
 def _rows(sheet: Any, formulas: Any) -> Iterator[Row]:
+    """Rows that hold something, and one empty row for any number of empty ones between them.
+
+    Taken from the cells there are: asked for rows, the library makes a cell for every place up to the
+    last one, a million rows down in sheets that were formatted to the end.
+    """
+    filled: dict[int, dict[int, str]] = {}
+    for (row, column), text in _texts(sheet, formulas):
+        filled.setdefault(row, {})[column] = text
+    width = max((max(cells) for cells in filled.values()), default=0)
+    before = 0
+    for row in sorted(filled):
+        if row > before + 1:
+            yield []
+        yield [filled[row].get(column, "") for column in range(1, width + 1)]
+        before = row
+
+
+def _texts(sheet: Any, formulas: Any) -> Iterator[tuple[tuple[int, int], str]]:
     merged = _merged(sheet)
-    for cells in sheet.iter_rows():
-        row: Row = []
-        for cell in cells:
-            value = merged.get((cell.row, cell.column), cell.value)
-            if value is None and formulas is not None:
-                value = formulas.cell(cell.row, cell.column).value
-            row.append(_shown(value, cell.number_format))
-            if cell.comment is not None:
-                row[-1] = f"{row[-1]} ({' '.join(cell.comment.text.split())})"
-        yield row
+    unseen: dict[Any, Any] = formulas._cells if formulas is not None else {}
+    for place, cell in sheet._cells.items():
+        value = merged.get(place, cell.value)
+        if value is None and place in unseen:
+            value = unseen[place].value
+        text = _shown(value, cell.number_format)
+        if cell.comment is not None:
+            text = f"{text} ({' '.join(cell.comment.text.split())})"
+        if text:
+            yield place, text
 
 
 def _merged(sheet: Any) -> Mapping[tuple[int, int], Any]:
@@ -69,7 +89,7 @@ def _merged(sheet: Any) -> Mapping[tuple[int, int], Any]:
     return {
         (row, area.min_col): sheet.cell(area.min_row, area.min_col).value
         for area in sheet.merged_cells.ranges
-        for row in range(area.min_row, area.max_row + 1)
+        for row in range(area.min_row, min(area.max_row, area.min_row + TALLEST_MERGE) + 1)
     }
 
 

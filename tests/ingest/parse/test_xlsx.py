@@ -84,3 +84,9 @@ def test_an_original_kept_without_its_suffix_is_read(tmp_path: Path) -> None:
     a_book(("收入", [["年份", "营业收入"], [2021, 21380]])).save(tmp_path / "a.xlsx")
     kept = (tmp_path / "a.xlsx").rename(tmp_path / "0f3a")
     assert "营业收入" in parse(kept, "收入.xlsx").blocks[-1].text
+
+
+def test_a_stray_cell_a_million_rows_down_costs_nothing(tmp_path: Path) -> None:
+    book = a_book(("S", [["a", "b"], [1, 2]]))
+    book["S"].cell(1_048_576, 3).value = "末尾"
+    assert [block.text for block in blocks_of(book, tmp_path)[1:]] == ["| a | b |\n| 1 | 2 |", "末尾"]

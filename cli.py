@@ -21,7 +21,7 @@ from .errors import HeadraceError
 from .settings import Settings, load_settings
 from .terminal import CitedText, source_line, sources
 
-OK, FAILED, NOTHING, INTERRUPTED = 0, 1, 3, 130
+OK, FAILED, WRONG_USE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 130
 EXAMPLES = Path(__file__).parent / "examples"
 SAMPLES_KB = "samples"
 SAMPLES_SESSION = "示例 · Samples"
@@ -197,7 +197,8 @@ def _followed(client: Client, document: dict[str, Any], tell: Callable[[str], ob
 
 def ask_command(settings: Settings, arguments: argparse.Namespace) -> int:
     if not arguments.kb and not arguments.session:
-        raise HeadraceError("Name a knowledge base with --kb NAME, or go on in a session with --session ID.")
+        _tell("headrace: Name a knowledge base with --kb NAME, or go on in a session with --session ID.")
+        return WRONG_USE
     with reach(settings) as client:
         body: dict[str, Any] = {"query": arguments.question}
         if arguments.kb:

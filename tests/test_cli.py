@@ -148,6 +148,10 @@ def test_wrong_use_is_exit_code_two(arguments: list[str]) -> None:
     assert exit.value.code == 2
 
 
+def test_a_question_without_a_knowledge_base_is_wrong_use(tmp_path: Path) -> None:
+    assert main(["--data", str(tmp_path), "ask", "年休假有多少天？"]) == 2
+
+
 def test_a_missing_path_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--data", str(tmp_path), "ingest", str(tmp_path / "没有.txt"), "--kb", "x"]) == 1
     assert "没有.txt" in capsys.readouterr().err
@@ -189,7 +193,7 @@ def test_without_a_server_a_command_brings_its_own(tmp_path: Path, papers: Path)
     ingested = run("ingest", str(papers), "--kb", "文档", "--data", data)
     assert (ingested.returncode, ingested.stdout) == (0, ingested.stdout), ingested.stderr
     assert ingested.stdout.startswith("2 of 2 files are ready in '文档'")
-    asked = run("--data", data, "ask", "How loud is the LS-200 pump?", "--kb", "文档", "--json")
+    asked = run("--data", data, "ask", "How many dB(A) at one metre?", "--kb", "文档", "--json")
     assert asked.returncode == 0, asked.stderr
     assert "62 dB" in json.loads(asked.stdout)["text"]
     assert (tmp_path / "data" / "headrace.lock").read_bytes() == b""

@@ -4,6 +4,7 @@ from typing import Any
 import httpx
 import pytest
 
+from ..ingest.pdfs import Page, a_pdf
 from ..running import API, a_kb, add, data, refused, settled
 
 MB = 1024 * 1024
@@ -82,7 +83,7 @@ def test_impossible_texts_are_refused(
 
 
 def test_a_file_over_the_limit_is_cut_off(client: httpx.Client, own_kb: str) -> None:
-    assert upload(client, own_kb, "fits.txt", b"a line of text\n" * (MB // 15)).status_code == 202
+    assert upload(client, own_kb, "fits.txt", b"short".ljust(MB)).status_code == 202
     message = refused(upload(client, own_kb, "大.txt", b"x" * (MB + 1)), 413, "upload_too_large")
     assert "HEADRACE_UPLOAD_LIMIT_MB" in message
     refused(upload(client, own_kb, "huge.txt", b"x" * (20 * MB)), 413, "upload_too_large")
@@ -99,14 +100,20 @@ def test_an_unsupported_file_is_refused_by_name(client: httpx.Client, own_kb: st
     assert "docx" in message
 
 
-def test_an_empty_file_says_so(client: httpx.Client, own_kb: str) -> None:
-    answer = upload(client, own_kb, "empty.txt", b"")
-    if answer.status_code == 202:
-        document = settled(client, data(answer)[0]["id"])
-        assert (document["status"], document["chunk_count"]) == ("failed", 0)
-        assert document["error"]
-    else:
-        assert answer.status_code == 422
+def test_an_empty_file_is_refused_and_takes_its_neighbours_along(client: httpx.Client, own_kb: str) -> None:
+    files = [("file", ("full.txt", "满 full".encode())), ("file", ("空.txt", b""))]
+    message = refused(client.post(documents(own_kb), files=files), 422, "empty_document")
+    assert "空.txt" in message
+    assert "full.txt" not in [one["title"] for one in data(client.get(documents(own_kb)))]
+
+
+def test_an_encrypted_pdf_fails_with_the_reason_and_its_neighbours_do_not(
+    client: httpx.Client, own_kb: str
+) -> None:
+    document = add(client, own_kb, "机密.pdf", a_pdf([Page()], encrypted=True))
+    assert (document["status"], document["chunk_count"]) == ("failed", 0)
+    assert "encrypted" in document["error"]
+    assert add(client, own_kb, "next.txt", "之后的文件 the next file".encode())["status"] == "ready"
 
 
 def test_a_file_with_a_wrong_suffix_is_read_or_refused_never_half(client: httpx.Client, own_kb: str) -> None:

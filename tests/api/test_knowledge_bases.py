@@ -93,7 +93,7 @@ def test_the_knowledge_bases_of_a_session_are_the_default(client: httpx.Client, 
     session = a_session(client, kb)
     answer = client.post(
         f"{API}/sessions/{session}/knowledge-qa",
-        json={"query": "How loud is the LS-200?"},
+        json={"query": "How many dB(A) at one metre?"},
         headers={"Accept": "application/json"},
     )
     assert "62 dB" in data(answer)["content"]

@@ -49,7 +49,7 @@ def test_the_answer_is_right_cited_and_stored_as_it_was_told(
 
 
 def test_an_english_question_is_answered_from_the_english_document(client: httpx.Client, kb: str) -> None:
-    answer = answer_of(ask(client, a_session(client, kb), "Which grease does the LS-200 need?"))
+    answer = answer_of(ask(client, a_session(client, kb), "Which lithium grease should I use?"))
     assert "lithium grease NLGI 2" in answer
 
 

@@ -1,8 +1,10 @@
 """Files to blocks, one module per format. Runs in the worker process; each parser is loaded on first use."""
 
+import zlib
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
+from zipfile import BadZipFile
 
 from ...errors import Unreadable
 from ..formats import Format, format_of
@@ -19,7 +21,10 @@ def parse(path: Path, name: str, format: Format | None = None) -> Parsed:
     if path.stat().st_size == 0:
         raise Unreadable("the file is empty", code="empty_document")
     parser: Parser = import_module(f"{__name__}.{format or format_of(name, path)}").parse
-    parsed = parser(path)
+    try:
+        parsed = parser(path)
+    except (BadZipFile, zlib.error, EOFError) as error:  # of a part that is read late
+        raise Unreadable("the file is damaged: it cannot be unpacked", code="damaged_document") from error
     blocks = [block for block in parsed.blocks if block.text.strip()]
     if not blocks:
         raise Unreadable("no text found in this file", code="empty_document")

@@ -48,7 +48,8 @@ class _Page:
 
 def parse(path: Path) -> Parsed:
     try:
-        with pdfplumber.open(path) as pdf:
+        # Opened here: where the library fails it does not close.
+        with path.open("rb") as content, pdfplumber.open(content) as pdf:
             title = _title(pdf.metadata)
             pages = [_page(page, number) for number, page in enumerate(pdf.pages, start=1)]
     except PdfminerException as error:

@@ -14,6 +14,7 @@ from headrace.models.extractive import (
     ExtractiveChat,
     Sentence,
     prefiltered,
+    quoted,
     select,
     sentences_of,
 )
@@ -97,15 +98,37 @@ async def test_plain_chat_says_what_to_configure() -> None:
     assert "HEADRACE_CHAT_BASE_URL" in await answer("Capital of France?", intent="chat")
 
 
-async def test_a_row_of_a_table_is_quoted_under_its_header() -> None:
+async def test_rows_of_a_table_are_quoted_under_its_header() -> None:
     table = Quotable(
         alias="c1",
         title="Prices",
-        text="| city | limit |\n| --- | --- |\n| Berlin | 30 euros |\n| Paris | 40 euros |",
+        text="| city | limit |\n| --- | --- |\n| Berlin | 30 euros |\n| Paris | 40 euros |\n| Rome | 9 |",
     )
-    assert await answer("limit Paris euros", table) == (
-        'Quoted from the documents:\n\n> | city | limit |  \n> | Paris | 40 euros | <ref id="c1"/>'
+    assert await answer("limit Paris Berlin euros", table) == (
+        "Quoted from the documents:\n\n"
+        "| city | limit |\n| --- | --- |\n| Berlin | 30 euros |\n| Paris | 40 euros |\n\n"
+        '<ref id="c1"/>'
     )
+
+
+async def test_a_heading_is_no_answer_but_tells_what_its_sentences_are_about() -> None:
+    text = "LS-300 turbine\nThe target price is 268,000 CNY.\nThe runner is cast.\n\n"
+    text += "P-60 水泵机械密封渗漏\n根本原因是硬度偏低。"
+    slide = Quotable(alias="c1", title="Roadmap", text=text)
+    assert "268,000" in await answer("target price of the LS-300 turbine?", slide)
+    said = await answer("P-60水泵机械密封渗漏的根本原因？", slide, language="zh")
+    assert said.endswith('> 根本原因是硬度偏低。<ref id="c1"/>')
+
+
+async def test_a_sentence_beside_the_best_one_is_quoted_with_it() -> None:
+    candidates = [
+        a_candidate("best", 0.95, place=3),
+        a_candidate("next", 0.88, place=4),
+        a_candidate("far", 0.88, place=9),
+    ]
+    chosen = select(candidates, "question", calibrated=True)
+    assert [sentence.text for sentence in chosen] == ["best", "next"]
+    assert quoted(chosen, "c1") == '> best next<ref id="c1"/>'
 
 
 async def test_few_sentences_are_embedded_and_fewer_where_words_tell_them_apart() -> None:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from headrace.context import Scored
+from headrace.context import Chunk, Scored
 from headrace.errors import Conflict, DependencyFailed
-from headrace.nodes.hybrid import Search, candidates, hybrid_search, passing
+from headrace.nodes.hybrid import Search, candidates, hybrid_search, passing, with_other_language
+from headrace.text.fusion import Fused
 
 from ..fakes import FakeKeywords, World, a_chunk
 
@@ -155,3 +156,30 @@ def test_only_candidates_that_had_a_place_are_told_of() -> None:
     search = Search(query="q", kb_ids=[], match_count=3, vector_threshold=0.9)
     kept, departures = passing({"vector": scored, "keyword": []}, search)
     assert (kept["vector"], len(departures)) == ([], 3)
+
+
+def placed(id: str, text: str, *, score: float, cosine: float) -> tuple[Fused, Chunk]:
+    return Fused(chunk_id=id, score=score, scores={"vector": cosine}, ranks={"vector": 1}), a_chunk(id, text)
+
+
+def test_two_of_the_first_ten_places_are_kept_for_the_other_language() -> None:
+    own = [placed(f"zh{n}", "差旅报销标准", score=1 - n / 20, cosine=0.9) for n in range(12)]
+    foreign = [
+        placed("en1", "travel refunds", score=0.02, cosine=0.7),
+        placed("en2", "travel rules", score=0.01, cosine=0.8),
+    ]
+    found = with_other_language("差旅报销", [*own, *foreign])
+    assert [one.chunk_id for one, _ in found].index("en2") == 6
+    assert [one.chunk_id for one, _ in found].index("en1") == 9
+    assert [one.score for one, _ in found] == sorted((one.score for one, _ in found), reverse=True)
+
+
+def test_one_language_alone_stays_as_it_is() -> None:
+    own = [placed(f"en{n}", "travel", score=1 - n / 20, cosine=0.9) for n in range(12)]
+    assert with_other_language("travel", own) == own
+    assert with_other_language("差旅", own) == own
+
+
+def test_a_good_hit_in_the_other_language_keeps_its_place() -> None:
+    found = [placed("en", "travel", score=1.0, cosine=0.9), placed("zh", "差旅", score=0.5, cosine=0.8)]
+    assert with_other_language("差旅", found) == found

@@ -42,8 +42,9 @@ def test_a_server_goes_before_a_file() -> None:
 
 
 def test_questions_are_rewritten_by_the_chat_server_unless_another_is_set() -> None:
-    assert make_understand(Settings(data=Path("x"))) is None
-    chat = Settings(data=Path("x"), chat_base_url="http://127.0.0.1:9/v1", chat_model="large")
+    assert make_understand(Settings.model_validate({"data": "x"})) is None
+    server = {"chat_base_url": "http://127.0.0.1:9/v1", "chat_model": "large"}
+    chat = Settings.model_validate({"data": "x", **server})
     small = chat.model_copy(
         update={"understand_base_url": "http://127.0.0.1:9/v1", "understand_model": "small"}
     )

@@ -97,7 +97,7 @@ def user_text(state: RagState, material: Material, prompts: Prompts) -> str:
     asked = state["request"]
     language = asked["language"]
     quoted = quoted_text(asked["quoted_context"], prompts, language)
-    query = neutralised(asked["query"])
+    query = neutralised(asked_of_model(state))
     if "selected" not in state:
         question = prompts.text("context_template", "plain", language=language, query=query)
         return f"{quoted}\n\n{question}" if quoted else question
@@ -109,6 +109,15 @@ def user_text(state: RagState, material: Material, prompts: Prompts) -> str:
         contexts=f"{contexts}\n\n{quoted}" if quoted else contexts,
         current_time=state.get("budget", {}).get("current_time", ""),
     )
+
+
+def asked_of_model(state: RagState) -> str:
+    """The question as typed, or as understood where it cannot be answered without the conversation.
+
+    Small models answer "那2021年呢？" by repeating it, whatever the history before it says.
+    """
+    asked = state["request"]["query"]
+    return state.get("rewritten_query") or asked if state.get("uses_history") else asked
 
 
 def quoted_text(quoted: str | None, prompts: Prompts, language: str) -> str:

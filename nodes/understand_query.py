@@ -53,9 +53,20 @@ async def understand(
     for model in models:
         understood, warning = await _ask(model, asked, history, context)
         if understood:
-            return understood, warnings
+            return guarded(understood, asked["query"], history), warnings
         warnings.extend([warning] if warning else [])
     return Understood(rewritten=asked["query"], intent="kb_search", uses_history=False), warnings
+
+
+def guarded(understood: Understood, query: str, history: Sequence[Turn]) -> Understood:
+    """What a model made of the question, unless it left a follow-up as it was: the rules complete that.
+
+    A model of half a billion parameters returns "And of the hill library?" unchanged.
+    """
+    if understood.intent not in RETRIEVAL_INTENTS or normalise(understood.rewritten) != normalise(query):
+        return understood
+    by_rules = understand_by_rules(query, history)
+    return by_rules if by_rules.uses_history else understood
 
 
 def settled(understood: Understood, asked: Asked, history: Sequence[Turn], tokens: Tokens) -> Understood:

@@ -44,6 +44,21 @@ async def test_the_model_s_rewrite_and_intent_are_used() -> None:
     assert (update.get("intent"), update.get("uses_history")) == ("kb_search", True)
 
 
+@pytest.mark.parametrize(
+    ("earlier", "query", "completed"),
+    [
+        ("2020年的营业额是多少？", "那2021年呢？", "2021年的营业额是多少？"),
+        ("What was the revenue in 2020?", "And in 2021?", "What was the revenue in 2021?"),
+    ],
+)
+async def test_a_follow_up_that_the_model_left_as_it_was_is_completed_by_the_rules(
+    earlier: str, query: str, completed: str
+) -> None:
+    model = {"understand": saying("kb_search", query)}
+    update = await understand(World(), query, history=[a_turn(earlier, "…")], models=model)
+    assert (update.get("rewritten_query"), update.get("uses_history")) == (completed, True)
+
+
 async def test_the_model_sees_the_conversation_without_internal_ids() -> None:
     model = ScriptedChat([REWRITTEN])
     await understand(World(), models={"understand": model}, language="zh")

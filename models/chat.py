@@ -5,7 +5,7 @@ from ..settings import Settings
 from .extractive import ExtractiveChat
 
 # A local model reads about a hundred tokens a second on one core: a longer prompt keeps a person waiting.
-GGUF_CONTEXT = 4096
+GGUF_CONTEXT = 3072
 
 
 def make_chat(settings: Settings, embedder: Embedder, tokens: Tokens, prompts: Prompts) -> ChatModel:

@@ -48,7 +48,7 @@ def plan_context(state: RagState, material: Material, prompts: Prompts, context_
     left = context_tokens - _reserve(state, context_tokens) - _fixed_tokens(state, material, prompts)
     turns = _turns_that_fit(state.get("history", []), int(left * HISTORY_SHARE))
     left -= sum(map(_turn_tokens, turns))
-    fitted = fit(material.texts, tokens=left)
+    fitted = fit(material.texts, material.found, tokens=left)
     kept = [place for place, text in enumerate(fitted) if text]
     cut = [place for place in kept if fitted[place] != material.texts[place]]
     gone = [hit for hit, text in zip(material.hits, fitted, strict=True) if not text]
@@ -83,7 +83,7 @@ def _reserve(state: RagState, context_tokens: int) -> int:
 
 
 def _fixed_tokens(state: RagState, material: Material, prompts: Prompts) -> int:
-    empty = replace(material, hits=(), texts=())
+    empty = replace(material, hits=(), texts=(), found=())
     return token_estimate(system_text(state, prompts)) + token_estimate(user_text(state, empty, prompts))
 
 

@@ -12,6 +12,8 @@ _OTHER = 1.0  # digits, punctuation, other scripts
 _WIDE_RUN = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 _LETTER_RUN = re.compile(r"[A-Za-z ]")
 
+_SENTENCE_END = re.compile(r"[。！？；\n]|[.!?](?=\s)")
+
 # A passage is shortened to no less than this many characters: less is dropped whole (pipeline §7.7's
 # measure of a passage that still makes sense on its own).
 LEAST_PASSAGE = 350
@@ -26,25 +28,43 @@ def token_estimate(text: str) -> int:
     return int(wide * _WIDE + letters * _LETTER + (len(text) - wide - letters) * _OTHER) + 1
 
 
-def fit(texts: Sequence[str], *, tokens: int) -> list[str | None]:
-    """Texts, best first, cut to a budget: the last that fits is shortened, those after it are None."""
-    fitted: list[str | None] = []
-    left = tokens
-    for text in texts:
-        kept = shortened(text, tokens=left - PASSAGE_OVERHEAD)
-        fitted.append(kept)
-        left = left - PASSAGE_OVERHEAD - token_estimate(kept) if kept == text and kept else 0
+def fit(texts: Sequence[str], found: Sequence[str], *, tokens: int) -> list[str | None]:
+    """Texts, best first, cut to a budget: from the lowest up shortened, then from the lowest up dropped.
+
+    `found` is the part of each text that matched, empty where it is not known: it is what a shortened
+    text keeps. Dropped ones are None.
+    """
+    fitted: list[str | None] = list(texts)
+    sizes = [token_estimate(text) + PASSAGE_OVERHEAD for text in texts]
+    for place in reversed(range(len(texts))):
+        if (over := sum(sizes) - tokens) <= 0:
+            break
+        fitted[place] = shortened(texts[place], found[place], tokens=sizes[place] - over - PASSAGE_OVERHEAD)
+        sizes[place] = token_estimate(fitted[place] or "") + PASSAGE_OVERHEAD
+    for place in reversed(range(len(texts))):
+        if sum(sizes) <= tokens:
+            break
+        fitted[place], sizes[place] = None, 0
     return fitted
 
 
-def shortened(text: str, *, tokens: int) -> str | None:
-    """The longest beginning of `text` that fits, cut after a sentence where one ends late enough."""
-    if (needed := token_estimate(text)) <= tokens:
+def shortened(text: str, found: str, *, tokens: int) -> str:
+    """A part of `text` of about `tokens`, with what was found in it, but no less than makes sense alone."""
+    room = max(int(len(text) * max(tokens, 0) / token_estimate(text)), LEAST_PASSAGE)
+    if room >= len(text):
         return text
-    room = int(len(text) * tokens / needed)
-    while room > 0 and token_estimate(text[:room]) > tokens:
-        room -= max(1, room // 50)
-    if room < LEAST_PASSAGE:
-        return None
-    ends = [found.end() for found in re.finditer(r"[。！？；\n]|[.!?](?=\s)", text[:room])]
-    return text[: ends[-1]] if ends and ends[-1] >= max(LEAST_PASSAGE, room // 2) else text[:room]
+    at = max(text.find(found), 0) if found else 0
+    before = max(0, room - len(found)) // 2 if found else 0
+    start = min(max(0, at - before), len(text) - room)
+    return _whole_sentences(text, start, start + room)
+
+
+def _whole_sentences(text: str, start: int, end: int) -> str:
+    """Between the sentence ends nearest inside the part, where that costs little."""
+    slack = (end - start) // 5
+    ends = [found.end() for found in _SENTENCE_END.finditer(text, start, end)]
+    if start and ends and ends[0] - start <= slack:
+        start = ends[0]
+    if end < len(text) and ends and end - ends[-1] <= slack:
+        end = max(ends[-1], start + 1)
+    return text[start:end].strip()

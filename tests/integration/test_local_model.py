@@ -1,0 +1,78 @@
+"""A conversation with a real chat model on this machine, over documents of the test's own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from ..running import API, a_client, a_kb, a_session, answer_of, ask, data, running
+
+pytestmark = pytest.mark.integration
+
+TOOL = Path(__file__).resolve().parents[3] / "shared" / "tools" / "local_llm.py"
+
+SOUTH = (
+    "# 南渠水电站\n\n南渠水电站位于青石县，2015 年建成，安装三台机组，总装机容量 42 兆瓦。"
+    "站长是林慧敏，值班电话 0812-3344556。\n"
+)
+NORTH = (
+    "# 北湾水电站\n\n北湾水电站位于白沙县，2019 年建成，安装两台机组，总装机容量 18 兆瓦。"
+    "站长是周启明，值班电话 0812-7788990。\n"
+)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+    """The address of the model server."""
+    if not TOOL.exists():
+        pytest.skip("the local chat model's tool is not beside this repository (../shared/tools)")
+    log = tmp_path_factory.mktemp("model") / "log"
+    with log.open("w") as output:
+        server = subprocess.Popen(
+            [sys.executable, str(TOOL), "serve", "--port", "0"],
+            stdout=subprocess.PIPE,
+            stderr=output,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        try:
+            assert server.stdout is not None
+            told = next((line for line in server.stdout if line.startswith("listening on ")), "")
+            assert told, log.read_text()
+            yield told.removeprefix("listening on ").strip()
+        finally:
+            server.terminate()
+            server.wait(timeout=20)
+            if server.stdout is not None:
+                server.stdout.close()
+
+
+def test_an_elliptical_second_question_is_answered_from_the_right_document(
+    model: str, tmp_path: Path
+) -> None:
+    settings = {"chat_base_url": model, "temperature": 0, "seed": 1}
+    with running(tmp_path, **settings) as url, a_client(url) as client:
+        client.timeout = 120
+        kb = a_kb(client, "电站", [("南渠水电站.md", SOUTH), ("北湾水电站.md", NORTH)])
+        session = a_session(client, kb)
+        first = answer_of(ask(client, session, "南渠水电站的总装机容量是多少？"))
+        second = answer_of(ask(client, session, "那北湾水电站呢？"))
+        stored = data(client.get(f"{API}/sessions/{session}/messages"))
+    assert "42" in first
+    assert "18" in second
+    assert 'doc="北湾水电站.md"' in second
+    assert [message["content"] for message in stored if message["role"] == "assistant"] == [first, second]
+
+
+def test_an_english_question_gets_a_cited_answer_from_the_model(model: str, tmp_path: Path) -> None:
+    manual = "# LS-9 pump\n\nReplace the seal kit of the LS-9 pump every 4000 operating hours.\n"
+    with running(tmp_path, chat_base_url=model, temperature=0, seed=1) as url, a_client(url) as client:
+        client.timeout = 120
+        kb = a_kb(client, "pumps", [("ls-9.md", manual)])
+        events = ask(client, a_session(client, kb), "How often must the seal kit be replaced?")
+    assert "4000" in answer_of(events).replace(",", "")
+    assert events[-1]["data"]["outcome"] == "answered"
+    assert "qwen" in events[-1]["data"]["model"]

@@ -80,7 +80,8 @@ def system_text(state: RagState, prompts: Prompts) -> str:
     if "selected" not in state:
         return prompts.text("intent_prompts", prompt_intent(state), language=language)
     protocol = prompts.text("citation", "on" if asked["citation_enabled"] else "off", language=language)
-    return f"{prompts.text('system_prompt', language=language)}\n{protocol}"
+    decline = prompts.text("decline", language=language)
+    return f"{prompts.text('system_prompt', language=language)}\n{protocol}\n{decline}"
 
 
 def history_messages(turns: Sequence[Turn]) -> list[ChatMessage]:

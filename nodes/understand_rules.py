@@ -331,7 +331,17 @@ def put_in_place(term: str, topic: str) -> str:
         )
     if bare[:1].isupper():
         return _replaced(_PROPER, bare, topic)
-    return ""
+    return _same_head(bare, topic)
+
+
+def _same_head(term: str, topic: str) -> str:
+    """"hill library" for "harbour library": phrases behind an article that end in the same noun."""
+    *modifiers, head = term.split()
+    if not modifiers:
+        return ""
+    phrase = rf"(?<=\bthe )(?:(?!the\b|of\b|in\b|for\b)[\w-]+ ){{1,3}}{re.escape(head)}\b"
+    found = list(re.finditer(phrase, topic, re.IGNORECASE))
+    return topic[: found[0].start()] + term + topic[found[0].end() :] if len(found) == 1 else ""
 
 
 def _replaced(pattern: re.Pattern[str], term: str, topic: str) -> str:
@@ -345,9 +355,10 @@ def _replaced(pattern: re.Pattern[str], term: str, topic: str) -> str:
 
 
 def _same_ending(term: str, topic: str) -> str:
-    ending = next(
-        (ending for ending in _HAN_ENDINGS if term.endswith(ending) and len(term) > len(ending)), ""
-    )
+    # 水电站 of 北湾水电站, where the topic has it too; else a known ending of one or two characters.
+    shared = (term[start:] for start in range(1, len(term) - 1) if term[start:] in topic)
+    known = (ending for ending in _HAN_ENDINGS if term.endswith(ending) and len(term) > len(ending))
+    ending = next(shared, "") or next(known, "")
     if not ending:
         return ""
     # As many characters as the new term: Han text has no word boundaries, and names of a class are

@@ -22,6 +22,7 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "fallback": frozenset({"query"}),
     "intent_prompts": frozenset(),
     "citation": frozenset(),
+    "decline": frozenset(),
     "extractive": frozenset(),
 }
 

@@ -92,6 +92,12 @@ def test_a_message_with_anything_else_in_it_is_a_question(message: str) -> None:
         ("What is the population of Paris?", "What about Berlin?", "What is the population of Berlin?"),
         ("北京分公司的地址在哪里？", "上海呢？", "上海分公司的地址在哪里？"),
         ("销售部有多少人？", "那市场部呢？", "市场部有多少人？"),
+        ("南渠水电站的站长是谁？", "那北湾水电站呢？", "北湾水电站的站长是谁？"),
+        (
+            "Who is the director of the harbour library?",
+            "And of the hill library?",
+            "Who is the director of the hill library?",
+        ),
         ("第二章讲了什么？", "第三章呢？", "第三章讲了什么？"),
         ("Java 怎么安装？", "Python 呢？", "Python 怎么安装？"),
         ("What does chapter 2 say?", "how about chapter 3?", "What does chapter 3 say?"),

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import Future
 from functools import partial
@@ -134,6 +135,7 @@ class RunEmitter:
         self._next_segment = told.next_segment
         self._segments = dict(told.segments)
         self._open = list(told.open_calls)
+        self._opened_at: dict[str, float] = {}  # by call id; a call of an earlier process has no entry
         self._tasks = {(task["task_id"], task["checkpoint_id"]): task for task in told.tasks}
         self._attempts: dict[int, int] = {}
         self._stored = _StoredSoFar(run_id, told.seq)
@@ -167,6 +169,7 @@ class RunEmitter:
             data = {"tool_call_id": call["id"], "tool_name": tool_name, "arguments": dict(arguments)}
             self._append("tool_call", data=data, task=task)
             self._open.append(call)
+            self._opened_at[call["id"]] = time.monotonic()
 
     def close_call(self, tool_name: str, result: Mapping[str, Any]) -> None:
         with self._lock:
@@ -175,6 +178,8 @@ class RunEmitter:
             if call is not None:
                 self._open.remove(call)
                 data = {"tool_call_id": call["id"], "tool_name": tool_name, "result": dict(result)}
+                if (opened_at := self._opened_at.pop(call["id"], None)) is not None:
+                    data["duration_ms"] = round((time.monotonic() - opened_at) * 1000)
                 self._append("tool_result", data=data, task=task)
 
     def void(self, tasks: Iterable[TaskTag]) -> None:

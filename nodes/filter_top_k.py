@@ -8,18 +8,11 @@ from .departures import departed
 from .merge.pieces import order
 from .stage import stage
 
-# The stages that the window `knowledge_search` shows as one.
-SEARCHING = ("search_chunks", "collect_results", "rerank", "merge_chunks")
-
 
 @stage
 async def filter_top_k(state: RagState, runtime: Runtime[Context]) -> Update:
     selected, departures = best(state.get("merged", []), count=state["request"]["rerank_top_k"])
-    result = {
-        "hits": len(selected),
-        "knowledge_bases": len({hit["kb_id"] for hit in selected}),
-        "duration_ms": round(sum(state.get("timings", {}).get(name, 0.0) for name in SEARCHING)),
-    }
+    result = {"hits": len(selected), "knowledge_bases": len({hit["kb_id"] for hit in selected})}
     runtime.context.emit.close_call("knowledge_search", result)
     return {"selected": selected, "departures": departures}
 

@@ -149,6 +149,16 @@ async def test_closing_a_window_that_is_not_open_says_nothing(journal: Journal) 
     assert types(await log.read(run_id)) == ["agent_query", "tool_call", "tool_result"]
 
 
+async def test_a_window_tells_how_long_it_was_open(journal: Journal) -> None:
+    run_id, log = await a_run(journal), EventLog(journal)
+    emit = RunEmitter(log, run_id, Told(seq=1))
+    emit.open_call("knowledge_search", {"query": "水"})
+    emit.close_call("knowledge_search", {"hits": 1})
+    await journal.write(lambda c: None)
+    *_, result = await log.read(run_id)
+    assert result["data"]["duration_ms"] >= 0
+
+
 async def test_a_closed_emitter_takes_nothing(journal: Journal) -> None:
     run_id, log = await a_run(journal), EventLog(journal)
     emit = RunEmitter(log, run_id, Told(seq=1))

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from .errors import Conflict
 from .state import Hit, Turn, Usage
 
 # --- what is kept -----------------------------------------------------------------------------
@@ -109,6 +110,26 @@ class Scored:
 
     chunk_id: str
     score: float
+
+
+def model_name(identity: str) -> str:
+    """An embedder's identity without the address it may hold, which is nothing for clients."""
+    return identity.partition("@")[0]
+
+
+def require_same_model(kb: KnowledgeBase, configured: str) -> None:
+    """Raises Conflict `embedding_model_mismatch`: vectors of two models cannot be compared."""
+    if kb.embedding_model == configured:
+        return
+    indexed, used = model_name(kb.embedding_model), model_name(configured)
+    where = " at another address" if indexed == used else ""
+    raise Conflict(
+        f"Knowledge base {kb.name!r} was indexed with the embedding model {indexed!r}{where}, this "
+        f"server uses {used!r}. Configure that model again (HEADRACE_EMBEDDING_*), or index the "
+        f"documents into a new knowledge base.",
+        code="embedding_model_mismatch",
+        details={"knowledge_base_id": kb.id, "indexed_with": indexed, "configured": used},
+    )
 
 
 class Embedder(Protocol):

@@ -132,16 +132,17 @@ def _rerank(settings: Settings) -> Finding:
 
 
 def _endpoint(role: Role, endpoint: Endpoint, *, path: str | None = "/models") -> Finding:
-    named = f"{endpoint.model or 'no model named'} at {endpoint.base_url}"
+    named = f"{endpoint.model or 'no model named'} at {endpoint.address}"
     variable = f"HEADRACE_{role.upper()}"
     headers = {"Authorization": f"Bearer {endpoint.api_key.get_secret_value()}"} if endpoint.api_key else {}
     try:
         response = httpx.get(endpoint.base_url + (path or ""), headers=headers, timeout=PROBE_TIMEOUT_S)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
+        why = endpoint.without_secrets(str(error)) or type(error).__name__
         return Finding(
             name=role,
             state="broken",
-            now=f"{named} does not answer: {error or type(error).__name__}",
+            now=f"{named} does not answer: {why}",
             todo=f"start that server, or correct {variable}_BASE_URL",
         )
     if response.status_code in (401, 403):

@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 PAGE = Path(__file__).parent / "web"
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-CHATTY = ("httpx", "httpcore", "chromadb", "uvicorn.error", "openai")
+CHATTY = ("httpx", "httpx2", "httpcore", "httpcore2", "chromadb", "uvicorn.error", "openai")
 # Together under the ten seconds that a server may take to end.
 DRAIN_GRACE_S = 1.5
 DRAIN_S = 5.0

@@ -3,13 +3,15 @@
 The environment wins over `.env`, which wins over the file.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -59,6 +61,44 @@ class Endpoint:
     model: str
     timeout_s: float
 
+    @property
+    def address(self) -> str:
+        """`base_url` without the user and password that may stand in it."""
+        return re.sub("//[^/]*@", "//", self.base_url)
+
+    def without_secrets(self, text: str) -> str:
+        """What a server said, fit for clients and logs: without the key, the password and the address."""
+        parts = urlsplit(self.base_url)
+        key = self.api_key.get_secret_value() if self.api_key else ""
+        password = parts.password or ""
+        hidden = {key, password, unquote(password), parts.netloc, parts.netloc.rpartition("@")[2]} - {""}
+        # The longest first: one may be part of another.
+        for secret in sorted(hidden, key=len, reverse=True):
+            text = text.replace(secret, "…")
+        return text
+
+
+def _checked_address(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        possible = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        possible = False
+    if value and (not possible or re.search(r"\s", value)):
+        raise ValueError("must be an address such as http://127.0.0.1:8080/v1")
+    return value
+
+
+def _checked_key(value: SecretStr) -> SecretStr:
+    key = value.get_secret_value().strip()  # a key read from a file ends with a line break
+    if not (key.isascii() and key.isprintable()):
+        raise ValueError("must be one line of printable ASCII characters: it is sent in a header")
+    return SecretStr(key)
+
+
+Address = Annotated[str, AfterValidator(_checked_address)]
+Key = Annotated[SecretStr, AfterValidator(_checked_key)]
+
 
 class Settings(BaseSettings, Knobs):  # pyright: ignore[reportIncompatibleVariableOverride]  # two pydantic bases
     """Everything the composition root reads. Nothing below it looks at the environment."""
@@ -76,22 +116,22 @@ class Settings(BaseSettings, Knobs):  # pyright: ignore[reportIncompatibleVariab
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     user_dictionary: Path | None = Field(None, description="jieba user dictionary")
 
-    chat_base_url: str | None = None
-    chat_api_key: SecretStr | None = None
+    chat_base_url: Address | None = None
+    chat_api_key: Key | None = None
     chat_model: str | None = None
     chat_timeout_s: float = Field(120, gt=0)
     chat_context: int = Field(8192, ge=512, description="tokens")
     chat_gguf: Path | None = None
-    understand_base_url: str | None = None
-    understand_api_key: SecretStr | None = None
+    understand_base_url: Address | None = None
+    understand_api_key: Key | None = None
     understand_model: str | None = None
     understand_timeout_s: float = Field(30, gt=0)
-    embedding_base_url: str | None = None
-    embedding_api_key: SecretStr | None = None
+    embedding_base_url: Address | None = None
+    embedding_api_key: Key | None = None
     embedding_model: str | None = None
     embedding_timeout_s: float = Field(60, gt=0)
-    rerank_base_url: str | None = None
-    rerank_api_key: SecretStr | None = None
+    rerank_base_url: Address | None = None
+    rerank_api_key: Key | None = None
     rerank_model: str | None = None
     rerank_timeout_s: float = Field(30, gt=0)
 

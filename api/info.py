@@ -7,11 +7,11 @@ from importlib.metadata import PackageNotFoundError, version
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from ..context import model_name
 from ..errors import DependencyFailed
 from ..ingest.formats import SUPPORTED
 from .answers import failure, success
 from .schemas import MAX_QUESTION
-from .shapes import model_name
 from .stack import Shared, Stack, stack_of
 
 logger = logging.getLogger(__name__)

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..checkpoints.ids import new_id
-from ..context import KnowledgeBase
-from ..errors import BadRequest, Conflict, NotFound
+from ..context import KnowledgeBase, require_same_model
+from ..errors import BadRequest, NotFound
 from ..settings import effective_knobs
 from ..state import Asked
 from ..text.language import language_of
 from .schemas import MAX_QUESTION, KnowledgeQa, Search
-from .shapes import model_name
 from .stack import Stack
 
 NOT_YET = {
@@ -116,7 +115,7 @@ async def _asked(
 ) -> Asked:
     kbs = await known_kbs(stack, kb_ids)
     for kb in kbs:
-        _refuse_other_model(kb, stack.embedder.model)
+        require_same_model(kb, stack.embedder.model)
     knobs = effective_knobs(stack.settings.knobs(), [kb.settings for kb in kbs], asked_settings)
     return Asked(
         **knobs.model_dump(),
@@ -141,16 +140,3 @@ async def known_kbs(stack: Stack, kb_ids: Sequence[str]) -> list[KnowledgeBase]:
         if kb_id not in kbs:
             raise NotFound(f"There is no knowledge base {kb_id}.", code="kb_not_found")
     return [kbs[kb_id] for kb_id in kb_ids]
-
-
-def _refuse_other_model(kb: KnowledgeBase, configured: str) -> None:
-    if kb.embedding_model != configured:
-        indexed, used = model_name(kb.embedding_model), model_name(configured)
-        where = " at another address" if indexed == used else ""
-        raise Conflict(
-            f"Knowledge base {kb.name!r} was indexed with the embedding model {indexed!r}{where}, this "
-            f"server uses {used!r}. Configure that model again (HEADRACE_EMBEDDING_*), or index the "
-            f"documents into a new knowledge base.",
-            code="embedding_model_mismatch",
-            details={"knowledge_base_id": kb.id},
-        )

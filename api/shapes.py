@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..checkpoints.sessions import Message, Session
-from ..context import Chunk, Document, KnowledgeBase
+from ..context import Chunk, Document, KnowledgeBase, model_name
 
 
 def session_shape(session: Session) -> dict[str, Any]:
@@ -79,8 +79,3 @@ def chunk_shape(chunk: Chunk) -> dict[str, Any]:
         "chunk_revision": chunk.revision,
         "enabled": chunk.enabled,
     }
-
-
-def model_name(identity: str) -> str:
-    """An embedder's identity may hold the address it is asked at; that stays inside."""
-    return identity.partition("@")[0]

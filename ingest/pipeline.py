@@ -21,8 +21,9 @@ from ..context import (
     KeywordIndex,
     KnowledgeBase,
     VectorIndex,
+    require_same_model,
 )
-from ..errors import Conflict, HeadraceError, NotFound, TooLarge, Unreadable
+from ..errors import HeadraceError, NotFound, TooLarge, Unreadable
 from ..settings import Settings
 from .chunking import Chunks, chunk, search_text
 from .formats import MEDIA_TYPES, SUFFIXES, Format, clean_name, format_of, format_of_media_type, suffix_of
@@ -134,7 +135,7 @@ class Ingestion:
         under a name that is there replace that document. Raises UnsupportedFormat, Unreadable for an
         empty file, TooLarge, and Conflict `embedding_model_mismatch`.
         """
-        self._refuse_other_model(kb)
+        require_same_model(kb, self._embedder.model)
         size = await _size(content)
         self._refuse_size(name, size)
         format = await run_sync(format_of, name, content)
@@ -142,7 +143,7 @@ class Ingestion:
 
     async def add_text(self, kb: KnowledgeBase, *, title: str, text: str) -> Document:
         """As `add`, for text that was typed or pasted: Markdown where it looks like it."""
-        self._refuse_other_model(kb)
+        require_same_model(kb, self._embedder.model)
         content = text.encode("utf-8", "replace")
         self._refuse_size(title, len(text.strip()) and len(content))
         return await self._keep(
@@ -186,16 +187,6 @@ class Ingestion:
         if document_id not in self._queue:
             self._queue.append(document_id)
             self._filled.set()
-
-    def _refuse_other_model(self, kb: KnowledgeBase) -> None:
-        if kb.embedding_model != self._embedder.model:
-            raise Conflict(
-                f"The knowledge base {kb.name!r} was indexed with the embedding model {kb.embedding_model}, "
-                f"and {self._embedder.model} is configured. Configure the former again, or create a new "
-                "knowledge base and add the documents to it.",
-                code="embedding_model_mismatch",
-                details={"indexed": kb.embedding_model, "configured": self._embedder.model},
-            )
 
     def _refuse_size(self, name: str, size: int) -> None:
         if size == 0:
@@ -313,7 +304,7 @@ class Ingestion:
         if document.status == "deleting":
             return
         kb = await self._catalogue.get_kb(document.kb_id)
-        self._refuse_other_model(kb)
+        require_same_model(kb, self._embedder.model)
         chunks = await self._chunks(document)
         entries = await self._embedded(document, chunks.children)
         await self._index(job, kb, document, entries)

@@ -124,7 +124,8 @@ class EndpointEmbedder:
 
     @property
     def model(self) -> str:
-        return f"{self._endpoint.model}@{self._endpoint.base_url}"
+        # Kept with every knowledge base: no place for a password, and a new one is no new model.
+        return f"{self._endpoint.model}@{self._endpoint.address}"
 
     async def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
         """Raises DependencyFailed or DependencyRefused, with what to do in the message."""

@@ -105,9 +105,7 @@ class EndpointClient:
                     return ""
         except ValueError:
             return ""
-        if key := self._endpoint.api_key:
-            message = message.replace(key.get_secret_value(), "…")
-        return f": {message[:200]}"
+        return f": {self._endpoint.without_secrets(message)[:200]}"
 
     def _failed(self, what: str) -> DependencyFailed:
         return DependencyFailed(self._role, f"the {self._role} endpoint {what}")

@@ -20,6 +20,7 @@ from ..state import Usage
 CONNECT_S = 10.0
 # Pauses before the second and third attempt, seconds.
 BACKOFF_S = (0.5, 2.0)
+TIMEOUT = "chat_timeout"
 SHOWN_OF_A_REFUSAL = 300  # characters of what a server said
 
 
@@ -46,8 +47,9 @@ class OpenAIChat:
     """A chat model behind an OpenAI-compatible server (`context.ChatModel`).
 
     Without a model name the server's first model is used. `endpoint.timeout_s` is the longest silence,
-    before the first piece and between pieces. What fails before the first piece is tried three times.
-    `called` is the subject of error messages.
+    before the first piece and between pieces. What fails before the first piece is tried three times,
+    but for silence: waiting as long again would only be slower. `called` is the subject of error
+    messages, which reach people who may not know the address.
     """
 
     generates = True
@@ -65,14 +67,12 @@ class OpenAIChat:
         self.context_tokens = context_tokens
         self._endpoint = endpoint
         self._setting = f"HEADRACE_{role.upper()}"
-        self._called = called or f"The chat model at {self._setting}_BASE_URL={endpoint.base_url}"
+        self._called = called or f"The chat model at {self._setting}_BASE_URL"
         self._backoff_s = tuple(backoff_s)
         self._model = endpoint.model
         self._counts_usage = True
-        self._http = httpx.AsyncClient(
-            timeout=httpx.Timeout(endpoint.timeout_s, connect=min(CONNECT_S, endpoint.timeout_s)),
-            trust_env=use_proxies,
-        )
+        timeout = httpx.Timeout(endpoint.timeout_s, connect=min(CONNECT_S, endpoint.timeout_s))
+        self._http = httpx.AsyncClient(timeout=timeout, trust_env=use_proxies)
         self._client = ReasoningChatOpenAI(
             model=endpoint.model or "unknown",
             base_url=endpoint.base_url,
@@ -80,6 +80,7 @@ class OpenAIChat:
             api_key=self._key,
             max_retries=0,
             http_async_client=self._http,
+            timeout=timeout,  # without it the library switches the limits of the HTTP client off
             stream_chunk_timeout=endpoint.timeout_s,
             use_responses_api=False,
         )
@@ -102,7 +103,7 @@ class OpenAIChat:
                 return
             except DependencyFailed as error:
                 # A refusal stays a refusal; what is merely down may come back.
-                if begun or pause is None or isinstance(error, DependencyRefused):
+                if begun or pause is None or isinstance(error, DependencyRefused) or error.code == TIMEOUT:
                     raise
             await asyncio.sleep(pause)
 
@@ -162,7 +163,7 @@ class OpenAIChat:
             raise DependencyRefused("chat", message, code="chat_unauthorized") from error
         except (openai.APITimeoutError, TimeoutError, httpx.TimeoutException) as error:
             message = f"{where} was silent for {self._endpoint.timeout_s:g} s ({self._setting}_TIMEOUT_S)."
-            raise DependencyFailed("chat", message, code="chat_timeout") from error
+            raise DependencyFailed("chat", message, code=TIMEOUT) from error
         except (openai.RateLimitError, openai.InternalServerError) as error:
             raise DependencyFailed("chat", f"{where} cannot answer now: {self._said(error)}") from error
         except openai.APIStatusError as error:
@@ -184,9 +185,8 @@ class OpenAIChat:
             raise DependencyFailed("chat", f"{where} broke off: {self._said(error)}") from error
 
     def _said(self, error: openai.APIError) -> str:
-        said = " ".join(error.message.split())[:SHOWN_OF_A_REFUSAL]
-        key = self._endpoint.api_key.get_secret_value() if self._endpoint.api_key else ""
-        return said.replace(key, "***") if key else said
+        # Shortened last: half a key would not be recognised.
+        return self._endpoint.without_secrets(" ".join(error.message.split()))[:SHOWN_OF_A_REFUSAL]
 
 
 def model_name(model: str) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from ..context import Chunk, Context, KnowledgeBase, Scored
-from ..errors import Conflict, DependencyFailed
+from ..context import Chunk, Context, KnowledgeBase, Scored, require_same_model
+from ..errors import DependencyFailed
 from ..state import Asked, Departure, Hit, Source
 from ..text.fusion import Fused, weighted_rrf
 from ..text.language import language_of
@@ -100,7 +100,7 @@ async def find_targets(context: Context, search: Search) -> list[Target]:
     kbs = await context.catalogue.kbs(ids)
     targets = [Target(kb=kbs[kb_id], document_ids=by_kb.get(kb_id, ())) for kb_id in ids if kb_id in kbs]
     for target in targets:
-        _check_model(target.kb, context.embedder.model)
+        require_same_model(target.kb, context.embedder.model)
     return targets
 
 
@@ -186,16 +186,6 @@ def to_hit(fused: Fused, chunk: Chunk) -> Hit:
             page=chunk.page, boxes=[list(box) for box in chunk.boxes], section=chunk.section, url=None
         ),
     )
-
-
-def _check_model(kb: KnowledgeBase, model: str) -> None:
-    if kb.embedding_model != model:
-        raise Conflict(
-            f"Knowledge base {kb.name!r} was indexed with the embedding model {kb.embedding_model!r}, "
-            f"but {model!r} is configured: set that model again, or index the documents anew.",
-            code="embedding_model_mismatch",
-            details={"knowledge_base_id": kb.id, "indexed_with": kb.embedding_model, "configured": model},
-        )
 
 
 async def _search_all(

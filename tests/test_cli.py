@@ -174,9 +174,11 @@ def test_doctor_fails_when_something_configured_does_not_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "own.toml"
-    config.write_text('chat_base_url = "http://127.0.0.1:9/v1"\nchat_model = "m"\n')
+    config.write_text('chat_base_url = "http://reader:p4ssword@127.0.0.1:9/v1"\nchat_model = "m"\n')
     assert main(["doctor", "--data", str(tmp_path), "--config", str(config), "--json"]) == 1
-    findings = {one["name"]: one for one in json.loads(capsys.readouterr().out)["findings"]}
+    told = capsys.readouterr()
+    assert "p4ssword" not in told.out + told.err
+    findings = {one["name"]: one for one in json.loads(told.out)["findings"]}
     assert findings["chat"]["state"] == "broken"
     assert "HEADRACE_CHAT_BASE_URL" in findings["chat"]["todo"]
 

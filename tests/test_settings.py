@@ -1,9 +1,10 @@
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from headrace.errors import BadRequest, StartRefused
-from headrace.settings import effective_knobs, load_settings
+from headrace.settings import Endpoint, effective_knobs, load_settings
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,3 +42,38 @@ def test_the_question_wins_over_knowledge_bases_which_win_where_they_agree() -> 
 def test_an_unknown_setting_is_named() -> None:
     with pytest.raises(BadRequest, match="nonsense"):
         effective_knobs(load_settings().knobs(), [], {"nonsense": 1})
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["localhost:8080", "http://", "http://user:p4ss/word@host:x/v1", "http://[bad", "http://a b/", "ftp://a"],
+)
+def test_an_impossible_address_is_refused_by_the_name_of_its_setting_alone(address: str) -> None:
+    with pytest.raises(StartRefused, match=r"chat_base_url: .*http://127") as refused:
+        load_settings(chat_base_url=address)
+    assert "p4ss" not in refused.value.message
+
+
+@pytest.mark.parametrize("key", ["sk-密钥", "sk-one\nX-Other: two"])
+def test_a_key_that_no_header_can_hold_is_refused_without_being_shown(key: str) -> None:
+    with pytest.raises(StartRefused, match=r"chat_api_key: .*ASCII") as refused:
+        load_settings(chat_api_key=key)
+    assert "sk-" not in refused.value.message
+
+
+def test_the_line_break_behind_a_key_from_a_file_is_no_part_of_it() -> None:
+    key = load_settings(chat_api_key="sk-one\n").chat_api_key
+    assert key is not None
+    assert key.get_secret_value() == "sk-one"
+
+
+def test_an_endpoint_hides_its_secrets_in_what_others_said() -> None:
+    endpoint = Endpoint(
+        base_url="http://reader:p4ss%2Fword@models.test:81/v1",
+        api_key=SecretStr("sk-one"),
+        model="m",
+        timeout_s=1,
+    )
+    assert endpoint.address == "http://models.test:81/v1"
+    said = endpoint.without_secrets("拒绝 sk-one p4ss/word p4ss%2Fword reader:p4ss%2Fword@models.test:81 /v1")
+    assert said == "拒绝 … … … … /v1"

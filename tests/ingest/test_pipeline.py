@@ -174,10 +174,11 @@ async def test_what_cannot_be_taken_is_refused_at_once(place: Place, kb: Knowled
 
 
 async def test_another_embedding_model_is_a_conflict_that_says_what_to_do(place: Place) -> None:
-    kb = place.catalogue.create_kb("old", embedding_model="another")
-    with pytest.raises(Conflict, match="create a new knowledge base") as caught:
+    kb = place.catalogue.create_kb("old", embedding_model="another@http://10.0.0.7/v1")
+    with pytest.raises(Conflict, match="into a new knowledge base") as caught:
         await place.ingestion().add(kb, name="a.txt", content=b"Text.")
     assert caught.value.code == "embedding_model_mismatch"
+    assert "10.0.0.7" not in f"{caught.value.message} {caught.value.details}"
 
 
 async def test_text_is_added_under_its_title(place: Place, kb: KnowledgeBase) -> None:

@@ -218,3 +218,9 @@ async def test_settings_choose_the_embedder(tmp_path: Path) -> None:
     await chosen.aclose()
     with pytest.raises(StartRefused, match="HEADRACE_EMBEDDING_MODEL"):
         make_embedder(load_settings(data=tmp_path, embedding_base_url=address))
+
+
+def test_a_password_in_the_address_is_no_part_of_the_model_s_identity(tmp_path: Path) -> None:
+    address = "http://reader:p4ssword@models.test/v1"
+    chosen = make_embedder(load_settings(data=tmp_path, embedding_base_url=address, embedding_model="bge-m3"))
+    assert chosen.model == "bge-m3@http://models.test/v1"

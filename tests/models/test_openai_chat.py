@@ -1,9 +1,12 @@
 """The client against a real server that is slow, down, strict or broken."""
 
+import contextlib
+import socket
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import pytest
 from pydantic import SecretStr
 
@@ -127,6 +130,16 @@ async def test_a_server_that_is_not_there_is_named_by_its_setting() -> None:
         await pieces_of(served)
     assert error.value.code == "chat_unreachable"
     assert KEY not in error.value.message
+    assert "127.0.0.1" not in error.value.message
+
+
+async def test_a_server_that_repeats_the_key_and_its_address_is_quoted_without_them() -> None:
+    with serving(refused(400, "no")) as served:
+        served.replies = [refused(400, f"{KEY} 无权访问 {served.url}")]
+        with pytest.raises(DependencyRefused, match="无权访问") as error:
+            await pieces_of(served)
+    assert KEY not in error.value.message
+    assert "127.0.0.1" not in error.value.message
 
 
 async def test_a_server_that_is_busy_is_asked_again() -> None:
@@ -148,6 +161,18 @@ async def test_silence_between_pieces_ends_in_an_error_after_what_came(silent_se
     assert came == ["one "]
     assert error.value.code == "chat_timeout"
     assert len(silent_server.requests) == 1
+
+
+async def test_a_server_that_accepts_and_never_answers_is_given_up_after_one_timeout() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        served = Served([])
+        served.url = f"http://127.0.0.1:{deaf.getsockname()[1]}/v1"
+        with pytest.raises(DependencyFailed, match="HEADRACE_CHAT_TIMEOUT_S") as error, anyio.fail_after(5):
+            await collect(served, into=[])
+        assert error.value.code == "chat_timeout"
+        deaf.setblocking(False)
+        with contextlib.closing(deaf.accept()[0]), pytest.raises(BlockingIOError):
+            deaf.accept()  # a second attempt
 
 
 async def collect(served: Served, *, into: list[str]) -> None:

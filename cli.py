@@ -6,13 +6,14 @@ Exit codes: 0 right, 1 failed, 2 wrong use, 3 nothing found or declined, 130 int
 import argparse
 import json
 import os
+import re
 import shlex
 import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import environment  # noqa: F401  # pyright: ignore[reportUnusedImport]  # before the libraries that read it
 from .client import API, Client, files_below, reach
@@ -20,6 +21,9 @@ from .doctor import examine, lines
 from .errors import HeadraceError
 from .settings import Settings, load_settings
 from .terminal import CitedText, source_line, sources
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 OK, FAILED, WRONG_USE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 130
 EXAMPLES = Path(__file__).parent / "examples"
@@ -48,6 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return arguments.command(settings, arguments)
     except HeadraceError as error:
         _tell(f"headrace: {error.message}")
+        if getattr(arguments, "json", False):
+            _print_json({"error": {"code": error.code, "message": error.message}})
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -171,17 +177,21 @@ def _ingest(
             except (HeadraceError, OSError) as error:
                 reason = error.message if isinstance(error, HeadraceError) else str(error.strerror)
                 refused.append({"file": str(file), "reason": reason})
-                console.print(f"refused {file}: {reason}", markup=False, highlight=False)
+                _print_line(console, f"refused {file}: {reason}")
             progress.advance(bar)
         for number, document in enumerate(documents):
             documents[number] = _followed(
                 client, document, lambda text: progress.update(bar, description=text)
             )
             if documents[number]["status"] == "failed":
-                told = f"failed {document['title']}: {documents[number]['error']}"
-                console.print(told, markup=False, highlight=False)
+                _print_line(console, f"failed {document['title']}: {documents[number]['error']}")
             progress.advance(bar)
     return documents, refused
+
+
+def _print_line(console: "Console", text: str) -> None:
+    # Above the bar, and one line however long: whoever reads it may be a program.
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _followed(client: Client, document: dict[str, Any], tell: Callable[[str], object]) -> dict[str, Any]:
@@ -391,31 +401,48 @@ def _parser() -> argparse.ArgumentParser:
 
     serve = command("serve", serve_command, "serve the page and the API")
     serve.add_argument("--host", help="address to bind to (default 127.0.0.1)")
-    serve.add_argument("--port", type=int, help="port (default 8000)")
+    serve.add_argument("--port", type=_whole(0, 65535), help="port (default 8000)")
     serve.add_argument(
         "--samples", action="store_true", help="index the sample documents if that is not done yet"
     )
 
     ingest = command("ingest", ingest_command, "add files and folders to a knowledge base")
     ingest.add_argument("paths", nargs="+", type=Path, metavar="PATH")
-    ingest.add_argument("--kb", required=True, metavar="NAME", help="made if there is none of that name")
+    ingest.add_argument(
+        "--kb", required=True, type=_filled, metavar="NAME", help="made if there is none of that name"
+    )
     ingest.add_argument("--json", action="store_true", help="print one JSON document")
 
     ask = command("ask", ask_command, "ask a question")
-    ask.add_argument("question")
+    ask.add_argument("question", type=_filled)
     ask.add_argument("--kb", metavar="NAME", help="knowledge base to ask")
     ask.add_argument("--session", metavar="ID", help="go on in this session")
     ask.add_argument("--json", action="store_true", help="print one JSON document")
 
     search = command("search", search_command, "find passages, without an answer")
-    search.add_argument("question")
+    search.add_argument("question", type=_filled)
     search.add_argument("--kb", required=True, metavar="NAME", help="knowledge base to search")
-    search.add_argument("--top-k", type=int, metavar="N", help="how many (default 10)")
+    search.add_argument("--top-k", type=_whole(1, 100), metavar="N", help="how many (default 10)")
     search.add_argument("--json", action="store_true", help="print one JSON document")
 
     doctor = command("doctor", doctor_command, "say what is configured, what is missing, how to get it")
     doctor.add_argument("--json", action="store_true", help="print one JSON document")
     return parser
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} to {most}")
+        return int(text)
+
+    return number
 
 
 def _print_json(document: object) -> None:

@@ -60,7 +60,9 @@ def test_ingest_names_what_it_could_not_take(
     (tmp_path / "good.txt").write_text("可以 fine")
     assert main(["--data", str(folder), "ingest", str(tmp_path), "--kb", "mixed"]) == 1
     told = capsys.readouterr()
-    assert "照片.png" in told.err
+    (line,) = [line for line in told.err.splitlines() if "照片.png" in line]
+    assert line.startswith("refused ")
+    assert "xlsx" in line  # the supported formats come last: the line is whole
     assert told.out.startswith("1 of 2 files are ready")
 
 
@@ -132,6 +134,17 @@ def test_an_unknown_knowledge_base_is_answered_with_the_known_ones(
     assert told.out == ""
 
 
+@pytest.mark.parametrize("command", ["ask", "search"])
+def test_a_failure_is_one_json_document_too(
+    folder: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert main(["--data", str(folder), command, "x", "--kb", "没有", "--json"]) == 1
+    told = capsys.readouterr()
+    error = json.loads(told.out)["error"]
+    assert error["code"] == "kb_not_found"
+    assert error["message"] in told.err
+
+
 def test_what_the_server_refuses_is_told_without_a_traceback(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,7 +153,20 @@ def test_what_the_server_refuses_is_told_without_a_traceback(
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["ask"], ["ingest", "x"], ["search", "x"], ["nonsense"], ["serve", "--port", "x"]]
+    "arguments",
+    [
+        [],
+        ["ask"],
+        ["ask", " ", "--kb", "文档"],
+        ["ingest", "x"],
+        ["ingest", "x", "--kb", ""],
+        ["search", "x"],
+        ["search", "", "--kb", "文档"],
+        ["search", "x", "--kb", "文档", "--top-k", "0"],
+        ["nonsense"],
+        ["serve", "--port", "x"],
+        ["serve", "--port", "65536"],
+    ],
 )
 def test_wrong_use_is_exit_code_two(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as exit:

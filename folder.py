@@ -16,6 +16,7 @@ LOCK_FILE = "headrace.lock"
 ADDRESS_WAIT_S = 2.0
 # Longer than `running_owner` holds it: a glance must not keep a server from starting.
 GLANCE_S = 0.1
+OTHERS = 0o077
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +46,21 @@ class FolderTaken(StartRefused):
 def own_folder(folder: Path, *, url: str) -> Generator[None]:
     """Create the folder if needed (0700) and hold its lock: the kernel frees it however the process ends.
 
+    What is made meanwhile is its user's alone, also in a folder that others may enter: the stores' libraries
+    take the mode of their files from the process.
+
     Raises FolderTaken with the owner's pid and address, StartRefused when the folder cannot be written.
     """
+    mask = os.umask(OTHERS)
+    try:
+        with _locked(folder, url):
+            yield
+    finally:
+        os.umask(mask)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path, url: str) -> Generator[None]:
     lock = _open_lock(folder)
     try:
         _take(lock, folder, fcntl.LOCK_EX)
@@ -64,7 +78,8 @@ def own_folder(folder: Path, *, url: str) -> Generator[None]:
 def _open_lock(folder: Path) -> int:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        # A link is not followed: what it leads to would be emptied and written over.
+        return os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise StartRefused(
             f"The data folder {folder} cannot be used: {error.strerror}. Give a folder that you may write "
@@ -76,7 +91,7 @@ def _open_lock(folder: Path) -> int:
 def running_owner(folder: Path) -> Owner | None:
     """The process that serves the folder now; None when nobody does. Raises FolderTaken as `own_folder`."""
     try:
-        lock = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+        lock = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return None
     try:

@@ -198,6 +198,8 @@ async def _resume(runs: Runs) -> None:
 
 def _empty(folder: Path) -> None:
     """Without what a killed process was receiving."""
+    if folder.is_symlink():
+        folder.unlink()  # what it leads to is not ours to empty or to fill
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
 

@@ -16,6 +16,28 @@ def test_makes_a_folder_that_only_its_user_can_enter(tmp_path: Path) -> None:
         assert (tmp_path / "a" / "数据").stat().st_mode & 0o777 == 0o700
 
 
+def test_what_is_made_in_a_folder_that_others_may_enter_is_its_user_s_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    folder.chmod(0o755)
+    with own_folder(folder, url=URL):
+        (folder / "journal.sqlite").touch()
+        (folder / "chroma").mkdir()
+    assert (folder / "journal.sqlite").stat().st_mode & 0o777 == 0o600
+    assert (folder / "chroma").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_lock_file_that_leads_elsewhere_is_refused_and_nothing_is_written_there(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "precious.txt"
+    elsewhere.write_text("重要")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / LOCK_FILE).symlink_to(elsewhere)
+    with pytest.raises(StartRefused, match="--data"), own_folder(tmp_path / "data", url=URL):
+        pass
+    assert elsewhere.read_text() == "重要"
+    assert running_owner(tmp_path / "data") is None
+
+
 def test_says_in_the_lock_file_who_serves_it_and_where(tmp_path: Path) -> None:
     with own_folder(tmp_path, url=URL):
         assert json.loads((tmp_path / LOCK_FILE).read_bytes()) == {"pid": os.getpid(), "url": URL}

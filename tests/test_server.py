@@ -96,6 +96,18 @@ def test_a_knowledge_base_of_another_embedding_model_is_not_searched(tmp_path: P
         assert client.get("/healthz").status_code == 200
 
 
+def test_a_link_in_place_of_the_folder_for_uploads_is_replaced_and_its_target_left_alone(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "文件.txt").touch()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "incoming").symlink_to(tmp_path / "elsewhere")
+    with running(tmp_path / "data"):
+        assert not (tmp_path / "data" / "incoming").is_symlink()
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["文件.txt"]
+
+
 # --- with a model server ----------------------------------------------------------------------
 
 

@@ -13,9 +13,14 @@ TAG_LIMIT = 240
 _REF = re.compile(r"<\s?/?\s?ref(?=[\s/>])[^<>]{0,200}>", re.IGNORECASE)
 _REF_BEGUN = re.compile(r"<\s?/?\s?(r(e(f([\s/][^<>]{0,200})?)?)?)?", re.IGNORECASE)
 # Public tags are ours to write: a model or a document that types one must not be able to forge a source.
-# A reference of more than the recognised length is text too.
-_FORGED = re.compile(r"<(?=\s?/?\s?(?:(?:kb|web)(?![\w-])|ref[\s/>]))", re.IGNORECASE)
-_FORGED_BEGUN = re.compile(r"<\s?/?\s?(k(b)?|w(e(b)?)?)?", re.IGNORECASE)
+# A reference of more than the recognised length is text too. So is the beginning of a tag before a
+# reference: where that one is removed, what stands around it would close up to a tag: `<<ref id="x"/>kb …`.
+_FORGED = re.compile(
+    r"<(?=\s?/?\s?(?:(?:kb|web)(?![\w-])|ref[\s/>]|(?:kb?|we?b?|re?f?)?<\s?/?\s?ref[\s/>]))", re.IGNORECASE
+)
+_FORGED_BEGUN = re.compile(
+    r"<\s?/?\s?(kb?|w(e(b)?)?|r(e(f)?)?)?(<\s?/?\s?(r(e(f)?)?)?)?", re.IGNORECASE
+)  # every beginning of those
 _IDS = re.compile(r"""\bids?\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'/>]+))""", re.IGNORECASE)
 _PUBLIC = re.compile(r"<(?:kb|web)\s[^<>]*/>")
 _TITLE = re.compile(r'<kb doc="([^"]*)"')

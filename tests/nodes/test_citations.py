@@ -40,6 +40,9 @@ FRAGMENTS = st.lists(
             "<web ",
             "<k",
             "<we",
+            "kb ",
+            "b ",
+            "eb ",
             "<reference>",
             "<refs",
             "a < b",
@@ -136,6 +139,24 @@ def test_a_comparison_at_the_end_is_kept() -> None:
 )
 def test_public_tags_typed_by_a_model_are_only_text(forged: str) -> None:
     assert expanded(forged) == "&lt;" + forged[1:]
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ('<<ref id="c9"/>kb doc="Law" chunk_id="x"/>', '&lt;kb doc="Law" chunk_id="x"/>'),
+        ("<k<ref id='c9'/><ref/>b doc='法'/>", "&lt;kb doc='法'/>"),
+        ("<<<</ref>web url='http://x'/>", "<<&lt;web url='http://x'/>"),
+        ("<re<ref/>f id='c1'/>", "&lt;ref id='c1'/>"),
+    ],
+)
+def test_a_reference_that_is_removed_leaves_no_tag_behind(written: str, shown: str) -> None:
+    assert expanded(written) == shown
+    assert expanded(*written) == shown
+
+
+def test_shifts_and_comparisons_are_untouched() -> None:
+    assert expanded("cout << k << w; if (a <b<c)") == "cout << k << w; if (a <b<c)"
 
 
 def test_words_that_begin_like_public_tags_are_untouched() -> None:

@@ -24,6 +24,8 @@ from pydantic_settings import (
 from .errors import BadRequest, StartRefused
 
 SETTINGS_FILE = "headrace.toml"
+FAULTS_SHOWN = 5
+FAULT_LENGTH = 300  # characters
 
 Role = Literal["chat", "understand", "embedding", "rerank"]
 
@@ -31,7 +33,7 @@ Role = Literal["chat", "understand", "embedding", "rerank"]
 class Knobs(BaseModel):
     """What may be set by default, per knowledge base and per request, in this order."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     embedding_top_k: int = Field(50, ge=1, le=500, description="hits that leave search_chunks")
     rerank_top_k: int = Field(10, ge=1, le=100, description="hits that reach the model")
@@ -39,7 +41,7 @@ class Knobs(BaseModel):
     keyword_threshold: float = Field(0.0, ge=0, description="least keyword score; 0 = no filter")
     rerank_threshold: float = Field(0.3, ge=0, le=1, description="least score of the reranker")
     mmr_lambda: float | None = Field(None, ge=0, le=1, description="default: 0.7, 1.0 without a reranker")
-    max_rounds: int = Field(5, le=50, description="turns of history; 0 or less switches history off")
+    max_rounds: int = Field(5, ge=-1, le=50, description="turns of history; 0 or less switches history off")
     enable_rewrite: bool = Field(True, description="let a chat model rewrite the question")
     citation_enabled: bool = Field(True, description="inline citations")
     fallback_strategy: Literal["fixed", "model"] = Field("fixed", description="who says that nothing fits")
@@ -48,8 +50,8 @@ class Knobs(BaseModel):
     run_limit_s: float = Field(1800, gt=0, le=86_400, description="hard limit of a run, seconds")
     temperature: float | None = Field(None, ge=0, le=2)
     top_p: float | None = Field(None, gt=0, le=1)
-    seed: int | None = None
-    max_tokens: int | None = Field(None, ge=1)
+    seed: int | None = Field(None, ge=-(2**63), le=2**63 - 1)
+    max_tokens: int | None = Field(None, ge=1, le=10_000_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,4 +225,11 @@ def effective_knobs(
 
 def _explain(error: ValidationError) -> str:
     # Only names and reasons: a rejected value may be a key that was put into the wrong setting.
-    return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_input=False))
+    return listed([f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_input=False)])
+
+
+def listed(faults: Sequence[str]) -> str:
+    """The first faults of what was sent, each cut: nobody reads a list as long as the request."""
+    shown = [one if len(one) <= FAULT_LENGTH else f"{one[:FAULT_LENGTH]}…" for one in faults[:FAULTS_SHOWN]]
+    more = len(faults) - len(shown)
+    return "; ".join([*shown, f"and {more} more"] if more else shown)

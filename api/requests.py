@@ -9,6 +9,7 @@ from pydantic_core import from_json
 from starlette.requests import Request
 
 from ..errors import BadRequest, Malformed, TooLarge, UnsupportedFormat
+from ..settings import listed
 
 JSON_LIMIT = 1024 * 1024
 MAX_PAGE_SIZE = 1000
@@ -93,9 +94,11 @@ def event_id(request: Request[Any]) -> int:
 
 
 def _explain(error: ValidationError, schema: type[BaseModel]) -> str:
-    return "; ".join(
-        f"unknown field {'.'.join(map(str, one['loc']))!r}, known are {', '.join(schema.model_fields)}"
-        if one["type"] == "extra_forbidden"
-        else f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}"
-        for one in error.errors(include_input=False, include_url=False)
+    return listed(
+        [
+            f"unknown field {'.'.join(map(str, one['loc']))!r}, known are {', '.join(schema.model_fields)}"
+            if one["type"] == "extra_forbidden"
+            else f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}"
+            for one in error.errors(include_input=False, include_url=False)
+        ]
     )

@@ -14,6 +14,28 @@ def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.
     assert (settings.rerank_top_k, settings.fallback_response) == (9, "没有找到")
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"seed": 2**63},
+        {"seed": -(10**30)},
+        {"max_tokens": 10**30},
+        {"max_rounds": -(10**30)},
+        {"keyword_threshold": float("inf")},
+        {"keyword_threshold": "nan"},
+    ],
+)
+def test_numbers_that_no_checkpoint_or_answer_can_hold_are_refused(asked: dict[str, object]) -> None:
+    with pytest.raises(BadRequest, match=next(iter(asked))):
+        effective_knobs(load_settings().knobs(), [], asked)
+
+
+def test_only_the_first_of_many_faults_are_told_and_long_names_are_cut() -> None:
+    with pytest.raises(BadRequest, match="and 95 more") as refused:
+        effective_knobs(load_settings().knobs(), [], {f"不存在{number}" * 1000: 1 for number in range(100)})
+    assert len(refused.value.message) < 2000
+
+
 def test_hosts_are_listed_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADRACE_ALLOWED_HOSTS", "docs.example, 文档.example")
     assert load_settings().allowed_hosts == ["docs.example", "文档.example"]

@@ -208,6 +208,15 @@ def test_an_unknown_field_is_named(client: httpx.Client, session: str) -> None:
     assert "knowledge_base_ids" in message
 
 
+def test_a_thousand_unknown_fields_do_not_come_back_in_the_refusal(
+    client: httpx.Client, session: str
+) -> None:
+    body = {f"字段{number}": 1 for number in range(1000)}
+    answer = client.post(qa(session), json=body)
+    assert "and 995 more" in refused(answer, 400, "malformed")
+    assert len(answer.content) < 5000
+
+
 @pytest.mark.parametrize(
     "body",
     [b"{", b"", b"\xff", b'{"query": NaN}', b'{"query": "\\ud800"}', b"[" * 100_000, b'{"query": "a",}'],

@@ -153,6 +153,21 @@ class IndexEntry:
     vector: Sequence[float] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryTerms:
+    """What a keyword index knows of the terms of a query.
+
+    `frequencies` has every term of the query with the number of entries that hold it, which is 0 for one
+    that the index lacks and never more than `entries`. `saturation` is what the engine's BM25 gives at most
+    per unit of idf, `idf = ln(1 + (entries - frequency + .5) / (frequency + .5))`: k1 + 1, or 1 where the
+    engine leaves that factor out.
+    """
+
+    entries: int
+    frequencies: Mapping[str, int]
+    saturation: float
+
+
 class VectorIndex(Protocol):
     """Nearest neighbours by cosine, one collection per knowledge base and embedding model.
 
@@ -174,6 +189,12 @@ class VectorIndex(Protocol):
         """Best first; `document_ids`, when given, narrows the search to them."""
         ...
 
+    async def scores(
+        self, kb_id: str, model: str, vector: Sequence[float], chunk_ids: Sequence[str]
+    ) -> dict[str, float]:
+        """What `search` would score these entries, exactly; ids that the index lacks are left out."""
+        ...
+
 
 class KeywordIndex(Protocol):
     """BM25 over the tokens of `text.tokens`, one index per knowledge base. As `VectorIndex` otherwise."""
@@ -190,6 +211,14 @@ class KeywordIndex(Protocol):
         self, kb_id: str, query: str, *, limit: int, document_ids: Sequence[str] = ()
     ) -> list[Scored]:
         """Best first; a score of 0 is no hit."""
+        ...
+
+    async def scores(self, kb_id: str, query: str, chunk_ids: Sequence[str]) -> dict[str, float]:
+        """What `search` would score these entries; those that are no hit are left out."""
+        ...
+
+    async def terms(self, kb_id: str, query: str) -> QueryTerms:
+        """How common the terms that `search` looks for are in the knowledge base."""
         ...
 
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 from anyio.to_thread import run_sync
 
 from ..context import IndexEntry, Scored
@@ -17,6 +18,7 @@ from ..errors import DependencyFailed
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
     from chromadb.api.models.Collection import Collection
+    from numpy.typing import NDArray
 
 T = TypeVar("T")
 
@@ -56,6 +58,14 @@ class ChromaVectors:
         self, kb_id: str, model: str, vector: Sequence[float], *, limit: int, document_ids: Sequence[str] = ()
     ) -> list[Scored]:
         return await self._run(lambda: self._search(kb_id, model, vector, limit, document_ids))
+
+    async def scores(
+        self, kb_id: str, model: str, vector: Sequence[float], chunk_ids: Sequence[str]
+    ) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for batch in _batches([*dict.fromkeys(chunk_ids)]):
+            found |= await self._run(lambda batch=batch: self._scores(kb_id, model, vector, batch))
+        return found
 
     async def close(self) -> None:
         await run_sync(self._close)
@@ -135,6 +145,31 @@ class ChromaVectors:
             if math.isfinite(distance)
         ]
         return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+
+    def _scores(
+        self, kb_id: str, model: str, vector: Sequence[float], chunk_ids: Sequence[str]
+    ) -> dict[str, float]:
+        collection = self._collection(kb_id, model)
+        if collection is None:
+            return {}
+        found = collection.get(ids=[*chunk_ids], include=["embeddings"])
+        if not found["ids"]:
+            return {}
+        stored = np.asarray(found["embeddings"], dtype=np.float32)
+        if stored.shape[1] != len(vector):
+            raise DependencyFailed(
+                "vectors",
+                f"the stored vectors have {stored.shape[1]} dimensions, the question's has {len(vector)}",
+            )
+        cosines = _cosines(stored, np.asarray(vector, dtype=np.float32))
+        return {id: cosine for id, cosine in zip(found["ids"], cosines, strict=True) if math.isfinite(cosine)}
+
+
+def _cosines(stored: "NDArray[np.float32]", vector: "NDArray[np.float32]") -> list[float]:
+    """On [0,1], as the scores of a search; NaN where there is no direction."""
+    lengths = np.linalg.norm(stored, axis=1) * np.linalg.norm(vector)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.clip(stored @ vector / lengths, 0.0, 1.0).tolist()
 
 
 def _prefix(kb_id: str) -> str:

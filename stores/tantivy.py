@@ -13,7 +13,7 @@ import tantivy
 from anyio.to_thread import run_sync
 from tantivy import Occur, Query
 
-from ..context import IndexEntry, Scored
+from ..context import IndexEntry, QueryTerms, Scored
 from ..errors import DependencyFailed, StartRefused
 from ..text.tokens import Tokens
 
@@ -25,6 +25,8 @@ SCHEMA_VERSION = 1
 WRITER_HEAP = 15_000_000
 # A question has tens of tokens; what has more is a pasted text, and its first words will do.
 MOST_QUERY_TOKENS = 256
+# tantivy's BM25 keeps the factor k1 + 1, with k1 = 1.2.
+SATURATION = 2.2
 
 
 class TantivyKeywords:
@@ -63,6 +65,12 @@ class TantivyKeywords:
         self, kb_id: str, query: str, *, limit: int, document_ids: Sequence[str] = ()
     ) -> list[Scored]:
         return await run_sync(_translating, lambda: self._search(kb_id, query, limit, document_ids))
+
+    async def scores(self, kb_id: str, query: str, chunk_ids: Sequence[str]) -> dict[str, float]:
+        return await run_sync(_translating, lambda: self._scores(kb_id, query, chunk_ids))
+
+    async def terms(self, kb_id: str, query: str) -> QueryTerms:
+        return await run_sync(_translating, lambda: self._terms(kb_id, query))
 
     async def close(self) -> None:
         self._indexes.clear()
@@ -106,18 +114,42 @@ class TantivyKeywords:
         return {term for term, _ in terms}
 
     def _search(self, kb_id: str, text: str, limit: int, document_ids: Sequence[str]) -> list[Scored]:
+        hits = self._matching(kb_id, text, limit, "document_id", document_ids)
+        return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+
+    def _scores(self, kb_id: str, text: str, chunk_ids: Sequence[str]) -> dict[str, float]:
+        if not chunk_ids:
+            return {}
+        hits = self._matching(kb_id, text, len(chunk_ids), "chunk_id", chunk_ids)
+        return {hit.chunk_id: hit.score for hit in hits}
+
+    def _matching(self, kb_id: str, text: str, limit: int, field: str, among: Sequence[str]) -> list[Scored]:
+        """Entries that hold a term of `text`; only those with one of `among` in `field`, when given."""
         index = self._opened(kb_id, create=False)
-        tokens = self._tokens.content(text)[:MOST_QUERY_TOKENS]
+        tokens = self._query_tokens(text)
         if index is None or not tokens or limit < 1:
             return []
         searcher = index.searcher()
-        query = _query(index.schema, tokens, document_ids)
-        hits = [
+        query = _query(index.schema, tokens, field, among)
+        return [
             Scored(chunk_id=searcher.doc(address)["chunk_id"][0], score=score)
             for score, address in searcher.search(query, limit=limit, count=False).hits
             if score > 0
         ]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+
+    def _terms(self, kb_id: str, text: str) -> QueryTerms:
+        index = self._opened(kb_id, create=False)
+        searcher = index.searcher() if index else None
+        entries = searcher.num_docs if searcher else 0
+        # Until segments are merged, deleted entries count among those that hold a term.
+        frequencies = {
+            token: min(entries, searcher.doc_freq("tokens", token)) if searcher else 0
+            for token in self._query_tokens(text)
+        }
+        return QueryTerms(entries=entries, frequencies=frequencies, saturation=SATURATION)
+
+    def _query_tokens(self, text: str) -> list[str]:
+        return self._tokens.content(text)[:MOST_QUERY_TOKENS]
 
     def _opened(self, kb_id: str, *, create: bool) -> tantivy.Index | None:
         path = self._path(kb_id)
@@ -153,14 +185,14 @@ def _schema() -> tantivy.Schema:
     return schema.build()
 
 
-def _query(schema: tantivy.Schema, tokens: Sequence[str], document_ids: Sequence[str]) -> Query:
+def _query(schema: tantivy.Schema, tokens: Sequence[str], field: str, among: Sequence[str]) -> Query:
     terms = [
         (Occur.Should, Query.term_query(schema, "tokens", token, index_option="freq")) for token in tokens
     ]
     matching = Query.boolean_query(terms)
-    if not document_ids:
+    if not among:
         return matching
-    inside = Query.const_score_query(Query.term_set_query(schema, "document_id", [*document_ids]), 0.0)
+    inside = Query.const_score_query(Query.term_set_query(schema, field, [*among]), 0.0)
     return Query.boolean_query([(Occur.Must, matching), (Occur.Must, inside)])
 
 

@@ -16,6 +16,7 @@ from headrace.context import (
     Document,
     IndexEntry,
     KnowledgeBase,
+    QueryTerms,
     Reranker,
     Scored,
 )
@@ -100,12 +101,23 @@ class FakeVectors:
             limit,
         )
 
+    async def scores(
+        self, kb_id: str, model: str, vector: Sequence[float], chunk_ids: Sequence[str]
+    ) -> dict[str, float]:
+        entries = self.entries.get((kb_id, model), {})
+        return {
+            id: sum(a * b for a, b in zip(vector, entries[id].vector, strict=True))
+            for id in chunk_ids
+            if id in entries
+        }
+
 
 class FakeKeywords:
-    """Shared words, counted."""
+    """Shared words, counted; of `failing` knowledge bases it can search but not score."""
 
     def __init__(self) -> None:
         self.entries: dict[str, dict[str, IndexEntry]] = {}
+        self.failing: set[str] = set()
         self.asked: list[str] = []
 
     async def add(self, kb_id: str, entries: Sequence[IndexEntry]) -> None:
@@ -133,6 +145,21 @@ class FakeKeywords:
                 if not document_ids or entry.document_id in document_ids
             },
             limit,
+        )
+
+    async def scores(self, kb_id: str, query: str, chunk_ids: Sequence[str]) -> dict[str, float]:
+        if kb_id in self.failing:
+            raise DependencyFailed("keyword index", "The keyword index is down.")
+        entries = self.entries.get(kb_id, {})
+        shared = {id: set(words(query)) & set(words(entries[id].text)) for id in chunk_ids if id in entries}
+        return {id: float(len(both)) for id, both in shared.items() if both}
+
+    async def terms(self, kb_id: str, query: str) -> QueryTerms:
+        texts = [set(words(entry.text)) for entry in self.entries.get(kb_id, {}).values()]
+        return QueryTerms(
+            entries=len(texts),
+            frequencies={word: sum(word in text for text in texts) for word in words(query)},
+            saturation=1.0,
         )
 
 

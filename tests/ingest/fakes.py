@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from headrace.context import Chunk, Document, DocumentStatus, IndexEntry, KnowledgeBase, Scored
+from headrace.context import Chunk, Document, DocumentStatus, IndexEntry, KnowledgeBase, QueryTerms, Scored
 from headrace.errors import NotFound, Unreadable
 from headrace.ingest.formats import Format
 from headrace.ingest.parse import parse
@@ -201,6 +201,11 @@ class MemoryVectors:
     ) -> list[Scored]:
         return []
 
+    async def scores(
+        self, kb_id: str, model: str, vector: Sequence[float], chunk_ids: Sequence[str]
+    ) -> dict[str, float]:
+        return {}
+
     def _fail(self) -> None:
         if self.fails is not None:
             fails, self.fails = self.fails, None
@@ -231,6 +236,15 @@ class MemoryKeywords:
     ) -> list[Scored]:
         found = (entry for entry in self.entries.get(kb_id, {}).values() if query in entry.text)
         return [Scored(chunk_id=entry.chunk_id, score=1.0) for entry in found][:limit]
+
+    async def scores(self, kb_id: str, query: str, chunk_ids: Sequence[str]) -> dict[str, float]:
+        entries = self.entries.get(kb_id, {})
+        return {id: 1.0 for id in chunk_ids if id in entries and query in entries[id].text}
+
+    async def terms(self, kb_id: str, query: str) -> QueryTerms:
+        entries = self.entries.get(kb_id, {}).values()
+        held = sum(query in entry.text for entry in entries)
+        return QueryTerms(entries=len(entries), frequencies={query: held}, saturation=1.0)
 
 
 class FolderOriginals:

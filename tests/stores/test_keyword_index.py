@@ -1,5 +1,6 @@
 """The contract of `KeywordIndex`; every adapter is one parameter of `index`."""
 
+import math
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -90,6 +91,62 @@ async def test_a_search_can_be_narrowed_to_documents(index: KeywordIndex) -> Non
     assert hit.chunk_id == "other"
     assert hit.score == pytest.approx(whole["other"])
     assert await index.search("kb", "leave", limit=9, document_ids=["none"]) == []
+
+
+QUERY = "带薪年假有几天 annual leave days"
+
+
+async def test_given_entries_get_the_score_that_a_search_gives_them(index: KeywordIndex) -> None:
+    searched = {hit.chunk_id: hit.score for hit in await index.search("kb", QUERY, limit=9)}
+    scores = await index.scores("kb", QUERY, [*TEXTS, "unknown", "leave-zh"])
+    assert scores == pytest.approx(searched)
+    assert {"leave-zh", "leave-en"} <= set(scores)
+    assert "hant" not in scores
+    assert await index.scores("kb", QUERY, ["leave-en"]) == pytest.approx({"leave-en": searched["leave-en"]})
+
+
+async def test_scores_of_nothing_are_nothing(index: KeywordIndex) -> None:
+    assert await index.scores("none", QUERY, ["leave-en"]) == {}
+    assert await index.scores("kb", QUERY, []) == {}
+    assert await index.scores("kb", "😀", ["leave-en"]) == {}
+    assert await index.scores("kb", "量子", ["leave-en", 'x" OR *']) == {}
+
+
+async def test_terms_tell_in_how_many_entries_each_word_of_a_question_is(
+    index: KeywordIndex, tokens: Tokens
+) -> None:
+    terms = await index.terms("kb", "How is sick leave or 病假 or quantum leave handled?")
+    common = {tokens.query(word)[0]: count for word, count in {"sick": 1, "leave": 2, "病假": 1}.items()}
+    assert terms.entries == len(TEXTS)
+    assert {term: terms.frequencies[term] for term in common} == common
+    assert terms.frequencies[tokens.query("quantum")[0]] == 0
+    assert set(terms.frequencies) == set(tokens.content("sick leave 病假 quantum handled"))
+
+
+async def test_terms_of_an_empty_index_are_all_unknown(index: KeywordIndex, tokens: Tokens) -> None:
+    terms = await index.terms("none", "年假 leave")
+    assert (terms.entries, set(terms.frequencies.values())) == (0, {0})
+    assert set(terms.frequencies) == set(tokens.content("年假 leave"))
+    assert (await index.terms("kb", "？！")).frequencies == {}
+
+
+async def test_no_term_is_in_more_entries_than_there_are(index: KeywordIndex) -> None:
+    await index.add("kb2", [an_entry(f"n{n}", "年假 leave") for n in range(20)])
+    await index.delete("kb2", [f"n{n}" for n in range(1, 20)])
+    terms = await index.terms("kb2", "年假 leave")
+    assert terms.entries == 1
+    assert all(count <= 1 for count in terms.frequencies.values())
+
+
+async def test_a_score_is_a_share_of_what_the_rarity_of_the_words_allows(index: KeywordIndex) -> None:
+    await index.add("kb", [an_entry("full", "leave " * 3_000)])
+    terms = await index.terms("kb", "leave")
+    (count,) = terms.frequencies.values()
+    most = terms.saturation * math.log(1 + (terms.entries - count + 0.5) / (count + 0.5))
+    scores = [hit.score for hit in await index.search("kb", "leave", limit=9)]
+    assert len(scores) == 3
+    assert all(0 < score <= most for score in scores)
+    assert scores[0] == pytest.approx(most, rel=0.05)
 
 
 async def test_what_was_never_written_is_empty(index: KeywordIndex) -> None:

@@ -123,10 +123,36 @@ async def test_searches_go_on_while_entries_are_added(index: VectorIndex) -> Non
     assert len(await index.ids("kb", MODEL)) == 41
 
 
+async def test_given_entries_get_the_score_that_a_search_gives_them(index: VectorIndex) -> None:
+    entries = [an_entry(f"段{n}", vector=at(7 * n)) for n in range(20)]
+    await index.add("kb", MODEL, entries)
+    searched = {hit.chunk_id: hit.score for hit in await index.search("kb", MODEL, at(33), limit=20)}
+    scores = await index.scores("kb", MODEL, at(33), [*searched, "unknown", "段3"])
+    assert scores == pytest.approx(searched, abs=1e-4)
+    assert await index.scores("kb", MODEL, at(33), ["段19"]) == pytest.approx({"段19": 0.0}, abs=1e-4)
+
+
+async def test_scores_of_nothing_are_nothing(index: VectorIndex) -> None:
+    assert await index.scores("none", MODEL, at(0), ["a"]) == {}
+    await index.add("kb", MODEL, [an_entry("a", vector=at(0))])
+    assert await index.scores("kb", MODEL, at(0), []) == {}
+    assert await index.scores("kb", MODEL, at(0), ["unknown"]) == {}
+    assert await index.scores("kb", "another model", at(0), ["a"]) == {}
+
+
+async def test_more_entries_than_one_batch_are_all_scored(index: VectorIndex) -> None:
+    ids = [f"c{n}" for n in range(1_100)]
+    await index.add("kb", MODEL, [an_entry(id, vector=at(n / 20)) for n, id in enumerate(ids)])
+    assert set(await index.scores("kb", MODEL, at(0), ids)) == set(ids)
+
+
 async def test_a_vector_of_another_size_is_an_error_that_names_the_store(index: VectorIndex) -> None:
     await index.add("kb", MODEL, [an_entry("a", vector=at(0))])
     with pytest.raises(DependencyFailed) as failed:
         await index.search("kb", MODEL, [1.0, 0.0], limit=5)
+    assert failed.value.dependency == "vectors"
+    with pytest.raises(DependencyFailed, match=r"3 dimensions.* 2") as failed:
+        await index.scores("kb", MODEL, [1.0, 0.0], ["a"])
     assert failed.value.dependency == "vectors"
 
 

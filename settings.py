@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -25,7 +26,8 @@ from .errors import BadRequest, StartRefused
 
 SETTINGS_FILE = "headrace.toml"
 FAULTS_SHOWN = 5
-FAULT_LENGTH = 300  # characters
+FAULT_LENGTH = 400  # characters
+LONGEST_NAME = 60
 
 Role = Literal["chat", "understand", "embedding", "rerank"]
 
@@ -218,14 +220,22 @@ def effective_knobs(
         if len(values) == len(kb_settings) and all(value == values[0] for value in values):
             agreed[name] = values[0]
     try:
-        return Knobs.model_validate({**defaults.model_dump(), **agreed, **asked})
+        # Strict: these come as JSON, where `true` is not 1 and "5" is not 5.
+        return Knobs.model_validate({**defaults.model_dump(), **agreed, **asked}, strict=True)
     except ValidationError as error:
         raise BadRequest(_explain(error), code="bad_setting") from error
 
 
 def _explain(error: ValidationError) -> str:
     # Only names and reasons: a rejected value may be a key that was put into the wrong setting.
-    return listed([f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_input=False)])
+    return listed([_fault(e) for e in error.errors(include_input=False)])
+
+
+def _fault(error: ErrorDetails) -> str:
+    name = ".".join(map(str, error["loc"]))
+    if error["type"] == "extra_forbidden":
+        return f"unknown setting {name[:LONGEST_NAME]!r}, known are {', '.join(Knobs.model_fields)}"
+    return f"{name}: {error['msg']}"
 
 
 def listed(faults: Sequence[str]) -> str:

@@ -71,7 +71,7 @@ def _refuse_unbuilt(sent: Mapping[str, object]) -> None:
 
 def _checked(query: str) -> str:
     query = query.strip()
-    if not query:
+    if not any(character.isprintable() and character != " " for character in query):
         raise BadRequest("The question is empty: put it into query.", code="empty_question")
     if len(query) > MAX_QUESTION:
         raise BadRequest(
@@ -88,7 +88,10 @@ async def _scope(stack: Stack, kb_ids: Sequence[str], document_ids: Sequence[str
     documents = await stack.catalogue.documents(document_ids)
     for document_id in document_ids:
         if document_id not in documents:
-            raise NotFound(f"There is no document {document_id}.", code="document_not_found")
+            raise NotFound(
+                f"There is no document {document_id[:40]!r}: it may have been deleted.",
+                code="document_not_found",
+            )
     homes = [documents[document_id].kb_id for document_id in document_ids]
     scope = list(dict.fromkeys(kb_ids or homes))
     for document_id, home in zip(document_ids, homes, strict=True):
@@ -138,5 +141,7 @@ async def known_kbs(stack: Stack, kb_ids: Sequence[str]) -> list[KnowledgeBase]:
     kbs = await stack.catalogue.kbs(kb_ids)
     for kb_id in kb_ids:
         if kb_id not in kbs:
-            raise NotFound(f"There is no knowledge base {kb_id}.", code="kb_not_found")
+            raise NotFound(
+                f"There is no knowledge base {kb_id[:40]!r}: it may have been deleted.", code="kb_not_found"
+            )
     return [kbs[kb_id] for kb_id in kb_ids]

@@ -98,7 +98,9 @@ def _explain(error: ValidationError, schema: type[BaseModel]) -> str:
         [
             f"unknown field {'.'.join(map(str, one['loc']))!r}, known are {', '.join(schema.model_fields)}"
             if one["type"] == "extra_forbidden"
-            else f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}"
+            # Lengths are checked after cleaning, where pydantic no longer knows that it was text.
+            else f"{'.'.join(map(str, one['loc'])) or 'body'}: "
+            f"{one['msg'].replace('items after validation', 'characters')}"
             for one in error.errors(include_input=False, include_url=False)
         ]
     )

@@ -124,7 +124,8 @@ class _Parts:
                 f"More than {MAX_FILES} files in one request: send several requests.",
                 details={"limit": MAX_FILES},
             )
-        name = clean_name(options[b"filename"].decode("utf-8", "replace"))
+        # Browsers write a quote in a name as %22, and escape nothing else that a name may keep.
+        name = clean_name(options[b"filename"].decode("utf-8", "replace").replace("%22", '"'))
         upload = Upload(name, self.folder / str(len(self.files)))
         self.files.append(upload)
         self._writing = upload.path.open("xb")

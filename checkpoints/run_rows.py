@@ -106,7 +106,10 @@ def read_run(connection: sqlite3.Connection, *, run_id: str) -> RunRow:
     """Raises NotFound (run_not_found)."""
     row = connection.execute(f"select {_COLUMNS} from runs where id = ?", (run_id,)).fetchone()
     if row is None:
-        raise NotFound(f"no run {run_id}", code="run_not_found")
+        raise NotFound(
+            f"There is no run {run_id[:40]!r}: it may have been deleted with its session.",
+            code="run_not_found",
+        )
     return _to_row(row)
 
 
@@ -129,7 +132,7 @@ def ask_to_stop(connection: sqlite3.Connection, *, session_id: str, message_id: 
         f"select {_COLUMNS} from runs where session_id = ? and message_id = ?", key
     ).fetchone()
     if row is None:
-        raise NotFound(f"no answer {message_id} in session {session_id}", code="message_not_found")
+        raise NotFound(f"There is no answer {message_id[:40]!r} in this session.", code="message_not_found")
     return _to_row(row)
 
 

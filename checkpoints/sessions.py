@@ -96,7 +96,7 @@ class Sessions:
     async def rename(self, session_id: str, title: str) -> Session:
         """Raises NotFound (session_not_found), BadRequest (empty_title)."""
         if not title.strip():
-            raise BadRequest("a title needs at least one character", code="empty_title")
+            raise BadRequest("A title needs at least one character.", code="empty_title")
         return await self._journal.write(partial(_rename, session_id=session_id, title=title.strip()))
 
     async def delete(self, session_id: str) -> None:
@@ -138,21 +138,26 @@ def title_from(question: str) -> str:
 def read_session(connection: sqlite3.Connection, *, session_id: str, tenant_id: str | None = None) -> Session:
     row = connection.execute(f"select {_SESSION} from sessions where id = ?", (session_id,)).fetchone()
     if row is None or (tenant_id is not None and row[1] != tenant_id):
-        raise NotFound(f"no session {session_id}", code="session_not_found")
+        raise NotFound(
+            f"There is no session {session_id[:40]!r}: it may have been deleted. Begin a new one.",
+            code="session_not_found",
+        )
     return _to_session(row)
 
 
 def read_message(connection: sqlite3.Connection, *, message_id: str) -> Message:
     row = connection.execute(f"select {_MESSAGE} from messages where id = ?", (message_id,)).fetchone()
     if row is None:
-        raise NotFound(f"no message {message_id}", code="message_not_found")
+        raise NotFound(
+            f"There is no message {message_id[:40]!r}: it may have been deleted.", code="message_not_found"
+        )
     return _to_messages(connection, [row])[0]
 
 
 def busy(message_id: str) -> Conflict:
     """The session answers one question at a time; `details.message_id` is the answer in the making."""
     return Conflict(
-        "this session is still answering; wait for it or stop it first",
+        "This session is still answering: wait for it, or stop it first.",
         code="session_busy",
         details={"message_id": message_id},
     )

@@ -413,18 +413,28 @@ async def _refuse_taken_name(db: aiosqlite.Connection, tenant_id: str, name: str
         "select 1 from knowledge_bases where tenant_id = ? and name_key = ?", (tenant_id, _folded(name))
     )
     if taken:
-        raise Conflict(f"there is already a knowledge base named {name!r}", code="kb_name_taken")
+        raise Conflict(
+            f"There is already a knowledge base named {name!r}: choose another name.", code="kb_name_taken"
+        )
 
 
 def _found_kb(kb_id: str, found: Mapping[str, KnowledgeBase]) -> KnowledgeBase:
     if kb_id not in found:
-        raise NotFound("no such knowledge base", code="kb_not_found", details={"knowledge_base_id": kb_id})
+        raise NotFound(
+            f"There is no knowledge base {kb_id[:40]!r}: it may have been deleted.",
+            code="kb_not_found",
+            details={"knowledge_base_id": kb_id},
+        )
     return found[kb_id]
 
 
 def _found_document(document_id: str, found: Mapping[str, Document]) -> Document:
     if document_id not in found:
-        raise NotFound("no such document", code="document_not_found", details={"knowledge_id": document_id})
+        raise NotFound(
+            f"There is no document {document_id[:40]!r}: it may have been deleted.",
+            code="document_not_found",
+            details={"knowledge_id": document_id},
+        )
     return found[document_id]
 
 
@@ -434,26 +444,28 @@ def _found_document(document_id: str, found: Mapping[str, Document]) -> Document
 def _good_name(name: str) -> str:
     name = name.strip()
     if not 1 <= len(name) <= NAME_LENGTH:
-        raise BadRequest(f"name: 1 to {NAME_LENGTH} characters", code="bad_name")
+        raise BadRequest(f"The name of a knowledge base has 1 to {NAME_LENGTH} characters.", code="bad_name")
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in name):
-        raise BadRequest("name: no control characters", code="bad_name")
+        raise BadRequest("The name of a knowledge base cannot hold control characters.", code="bad_name")
     return name
 
 
 def _good_description(description: str) -> str:
     if len(description) > DESCRIPTION_LENGTH:
-        raise BadRequest(f"description: at most {DESCRIPTION_LENGTH} characters", code="bad_description")
+        raise BadRequest(
+            f"A description has at most {DESCRIPTION_LENGTH} characters.", code="bad_description"
+        )
     if description != _storable(description):
-        raise BadRequest("description: no NUL and no lone surrogates", code="bad_description")
+        raise BadRequest("A description cannot hold NUL or lone surrogates.", code="bad_description")
     return description
 
 
 def _good_title(title: str) -> str:
     title = title.strip()
     if not 1 <= len(title) <= TITLE_LENGTH:
-        raise BadRequest(f"title: 1 to {TITLE_LENGTH} characters", code="bad_title")
+        raise BadRequest(f"A title has 1 to {TITLE_LENGTH} characters.", code="bad_title")
     if title != _storable(title):
-        raise BadRequest("title: no NUL and no lone surrogates", code="bad_title")
+        raise BadRequest("A title cannot hold NUL or lone surrogates.", code="bad_title")
     return title
 
 

@@ -30,6 +30,11 @@ def test_numbers_that_no_checkpoint_or_answer_can_hold_are_refused(asked: dict[s
         effective_knobs(load_settings().knobs(), [], asked)
 
 
+def test_an_unknown_setting_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(BadRequest, match=r"unknown setting 'top_k', known are .*rerank_top_k.*max_tokens"):
+        effective_knobs(load_settings().knobs(), [], {"top_k": 5})
+
+
 def test_only_the_first_of_many_faults_are_told_and_long_names_are_cut() -> None:
     with pytest.raises(BadRequest, match="and 95 more") as refused:
         effective_knobs(load_settings().knobs(), [], {f"不存在{number}" * 1000: 1 for number in range(100)})

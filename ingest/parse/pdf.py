@@ -58,7 +58,7 @@ def parse(path: Path) -> Parsed:
         raise _unreadable(error) from error
     if not any(page.items for page in pages):
         raise Unreadable(
-            "no text found; needs OCR, which is not available"
+            "no text found, only pictures: it needs OCR, which is not available here"
             if any(page.has_images for page in pages)
             else "no text found in this PDF",
             code="no_text",
@@ -69,7 +69,9 @@ def parse(path: Path) -> Parsed:
 def _unreadable(error: object) -> Unreadable:
     if isinstance(error, PDFPasswordIncorrect):
         return Unreadable("the PDF is encrypted; save it without a password", code="encrypted")
-    return Unreadable(f"the PDF is damaged: {type(error).__name__}", code="damaged_document")
+    return Unreadable(
+        "the PDF is damaged: open it in a viewer and print it to a new PDF", code="damaged_document"
+    )
 
 
 def _title(metadata: Any) -> str | None:

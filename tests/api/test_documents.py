@@ -127,6 +127,7 @@ def test_a_file_with_a_wrong_suffix_is_read_or_refused_never_half(client: httpx.
         ("../../etc/passwd.txt", "passwd.txt"),
         ("C:\\temp\\报告.txt", "报告.txt"),
         ("😀 emoji.txt", "😀 emoji.txt"),
+        ("%22最佳%22 report.txt", '"最佳" report.txt'),  # how browsers send quotes
         ("长" * 251 + ".txt", "长" * 251 + ".txt"),
         ("a" * 400 + ".txt", "a" * 251 + ".txt"),
     ],

@@ -65,6 +65,17 @@ def test_an_empty_title_is_refused(client: httpx.Client, session: str, title: st
     assert answer.status_code in (400, 422)
 
 
+def test_a_title_that_is_too_long_is_told_in_characters(client: httpx.Client) -> None:
+    told = refused(client.post(SESSIONS, json={"title": "长" * 201}), 400, "malformed")
+    assert "200 characters" in told
+
+
+def test_what_is_not_there_is_named_and_cut(client: httpx.Client) -> None:
+    told = refused(client.get(f"{SESSIONS}/{'x' * 5000}"), 404, "session_not_found")
+    assert told.startswith("There is no session 'xxx")
+    assert len(told) < 200
+
+
 def test_unknown_sessions_and_knowledge_bases_are_not_found(client: httpx.Client) -> None:
     for call in (client.get, client.delete):
         refused(call(f"{SESSIONS}/nope"), 404, "session_not_found")

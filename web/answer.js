@@ -2,6 +2,7 @@
 
 import { plainText } from "./citations.js";
 import { h } from "./dom.js";
+import { inWords } from "./errors.js";
 import { count, duration, has, languageOf, t } from "./i18n.js";
 import { renderAnswer } from "./render.js";
 import { answerText, fact, thinkingText } from "./stream.js";
@@ -220,7 +221,7 @@ function tookText(view) {
 
 function noteOf(view, text) {
   if (view.status === "failed") {
-    const why = view.error?.text;
+    const why = view.error && inWords({ code: view.error.code, message: view.error.text });
     return { kind: "failed", content: why ? `${t("answer.failed")} ${why}` : t("answer.failed") };
   }
   if (view.status === "stopped") {

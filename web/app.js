@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { Documents } from "./documents.js";
+import { inWords } from "./errors.js";
 import { textBefore } from "./highlight.js";
 import { onLanguage, language, LANGUAGES, setLanguage, startLanguage, t } from "./i18n.js";
 import { Sources } from "./references.js";
@@ -164,7 +165,7 @@ async function stop() {
 }
 
 function describe(error) {
-  if (error.message && error.status) return error.message;
+  if (error.message && error.status) return inWords(error);
   return error.status ? t("net.refused", { status: error.status }) : t("net.failed");
 }
 

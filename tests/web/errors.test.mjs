@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { afterEach, test } from "node:test";
+
+globalThis.document = { documentElement: {}, querySelectorAll: () => [] };
+const { CODES, inWords } = await import("../../web/errors.js");
+const { setLanguage } = await import("../../web/i18n.js");
+
+const ROOT = new URL("../../", import.meta.url);
+const PLACES = ["", "api/", "checkpoints/", "ingest/", "ingest/parse/", "models/", "nodes/", "stores/"];
+const TAKEN = { code: "kb_name_taken", message: "There is already a knowledge base named '手册'." };
+
+afterEach(() => setLanguage("en", false));
+
+test("a Chinese page tells a refusal in Chinese, an English one in the server's words", () => {
+  assert.equal(inWords(TAKEN), TAKEN.message);
+  setLanguage("zh", false);
+  assert.match(inWords(TAKEN), /同名/);
+});
+
+test("a refusal that the page has no text for is told in the server's words", () => {
+  setLanguage("zh", false);
+  assert.equal(inWords({ code: "bad_setting", message: "rerank_top_k: too small" }), "rerank_top_k: too small");
+});
+
+test("details are filled in", () => {
+  setLanguage("zh", false);
+  const told = inWords({ code: "unsupported_format", message: "", details: { supported: ["txt", "md"] } });
+  assert.match(told, /txt、md/);
+});
+
+test("every code with a text is one that the server knows", () => {
+  const sources = PLACES.flatMap((place) =>
+    readdirSync(new URL(place || ".", ROOT))
+      .filter((name) => name.endsWith(".py"))
+      .map((name) => readFileSync(new URL(place + name, ROOT), "utf8")),
+  ).join("\n");
+  assert.deepEqual(CODES.filter((code) => !sources.includes(`"${code}"`)), []);
+});

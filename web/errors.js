@@ -1,0 +1,41 @@
+/** Refusals and failures in the language of the page. The server's own words are English. */
+
+import { language } from "./i18n.js";
+
+const TEXTS = {
+  zh: {
+    kb_name_taken: "已经有同名的知识库，请换一个名称。",
+    kb_not_found: "这个知识库已不存在，请另选一个。",
+    document_not_found: "这份文档已不存在。",
+    session_not_found: "这个会话已不存在，请新建会话。",
+    message_not_found: "这条回答已不存在。",
+    question_too_long: "问题太长，最多 {limit} 个字。请缩短，或把长文作为文档上传。",
+    empty_question: "请先输入问题。",
+    session_busy: "本会话的上一个回答还在生成，请等待或先停止。",
+    unsupported_format: "无法读取：不支持这种格式，或者内容与扩展名不符、文件已损坏。支持：{supported}。",
+    empty_document: "文件是空的。",
+    upload_too_large: "文件超过大小上限，请拆分后上传，或调大 HEADRACE_UPLOAD_LIMIT_MB。",
+    embedding_model_mismatch:
+      "这个知识库是用另一个向量模型建立索引的。请恢复原来的 HEADRACE_EMBEDDING_* 设置，或把文档加入新的知识库。",
+    chat_unauthorized: "语言模型服务拒绝了密钥，请检查 HEADRACE_CHAT_API_KEY。",
+    chat_unreachable: "连接不上语言模型服务，请确认它在运行，并检查 HEADRACE_CHAT_BASE_URL。",
+    chat_unreadable: "语言模型服务的应答不是 OpenAI 兼容的格式，请检查 HEADRACE_CHAT_BASE_URL。",
+    chat_timeout: "语言模型服务太久没有应答。请稍后再问，或调大 HEADRACE_CHAT_TIMEOUT_S。",
+    empty_answer: "语言模型没有给出内容，请再问一次。",
+    shutting_down: "服务正在关闭，请稍后再试。",
+    internal_error: "服务内部出错，详情见服务端日志。",
+  },
+};
+
+/**
+ * What to tell a person about `{code, message, details?}`: a text of the page where it has one for
+ * the code, else the server's words, which may say more.
+ */
+export function inWords({ code, message, details = {} }) {
+  const text = TEXTS[language()]?.[code];
+  if (!text) return message;
+  return text.replace(/\{(\w+)\}/g, (whole, name) => [details[name] ?? whole].flat().join("、"));
+}
+
+/** The codes that have a text, for the test that the server knows them. */
+export const CODES = Object.keys(TEXTS.zh);

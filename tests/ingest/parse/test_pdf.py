@@ -128,5 +128,5 @@ def test_an_encrypted_file_says_so(tmp_path: Path) -> None:
 def test_a_damaged_file_says_so(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(content)
-    with pytest.raises(Unreadable, match="damaged: open it in a viewer|no text found"):
+    with pytest.raises(Unreadable, match=r"damaged: open it in a viewer|no text found"):
         parse(path, "a.pdf")

@@ -42,7 +42,7 @@ class Hit(TypedDict):
     chunk_index: int
     passage: NotRequired[str]  # sha256 of the text as used, once that differs from the chunk's
     score: float
-    scores: dict[str, float | None]  # by stage: vector, keyword, fused, rerank, composite, final
+    scores: dict[str, float | None]  # by stage: vector, keyword, coverage, fused, rerank, composite, final
     ranks: dict[str, int]  # by channel, from 1
     marks: list[str]
     sub_chunk_ids: list[str]

@@ -26,7 +26,7 @@ def hit_table(
     hits: Sequence[Hit], documents: Mapping[str, Document], texts: Sequence[str | None] = ()
 ) -> str:
     """One row per hit: document, place, scores by stage, ranks by channel and, where given, its text."""
-    scored = ("vector", "keyword", "fused", "rerank", "composite", "final")
+    scored = ("vector", "keyword", "coverage", "fused", "rerank", "composite", "final")
     head = ["", "document", "section", "chunks", *scored, "vector #", "keyword #", "match", "text"]
     rows = [
         [

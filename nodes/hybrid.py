@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from ..context import Chunk, Context, KnowledgeBase, Scored, require_same_model
+from ..context import Chunk, Context, KnowledgeBase, QueryTerms, Scored, require_same_model
 from ..errors import DependencyFailed
 from ..state import Asked, Departure, Hit, Source
-from ..text.fusion import Fused, weighted_rrf
+from ..text.fusion import COVERAGE_WEIGHTS, Fused, by_coverage, greatest_bm25, weighted_rrf
 from ..text.language import language_of
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 # Pipeline §3.2: candidates per channel, stores at once, and how long one of them may take.
 LEAST_CANDIDATES = 50
@@ -21,7 +22,8 @@ STORES_AT_ONCE = 4
 STORE_TIMEOUT_S = 30.0
 DEFAULT_MATCH_COUNT = 50
 OTHER_LANGUAGE_PLACES = (7, 10)  # from 1
-WEIGHTS = {"vector": 0.7, "keyword": 0.3}
+WEIGHTS = {"vector": 0.7, "keyword": 0.3}  # of the channels, where they are fused by rank
+SCORES = ("vector", "keyword", "coverage")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +58,21 @@ class Target:
 
 
 Channels = Mapping[str, Sequence[Scored]]
+Scores = Mapping[str, Mapping[str, float]]
 Placed = tuple[Fused, Chunk]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """What the channels of one knowledge base found, or of several together.
+
+    `scores` are those of all the candidates in both channels, whichever found them; they and `terms` are
+    only there where fusion needs them.
+    """
+
+    channels: Channels
+    scores: Scores = field(default_factory=dict[str, Mapping[str, float]])
+    terms: Sequence[QueryTerms] = ()
 
 
 def search_for(asked: Asked, query: str) -> Search:
@@ -83,9 +99,11 @@ async def hybrid_search(context: Context, search: Search) -> Found:
         return Found(hits=[], departures=[], failures=[])
     [vector] = await context.embedder.embed_queries([search.query])
     limit = candidates(search.match_count, len(targets))
-    searched, failures = await _search_all(context, search, targets, vector, limit)
-    kept, departures = passing(combined(searched), search)
-    return await _catalogued(context, search, kept, departures, failures)
+    results, failures = await _search_all(context, search, targets, vector, limit)
+    searched = combined(results)
+    kept, departures = passing(searched.channels, search)
+    ranking = fuse(replace(searched, channels=kept), context.embedder.model)
+    return await _catalogued(context, search, ranking, departures, failures)
 
 
 async def find_targets(context: Context, search: Search) -> list[Target]:
@@ -110,15 +128,30 @@ def candidates(match_count: int, kbs: int) -> int:
     return min(max(wanted * OVER_RECALL, LEAST_CANDIDATES) * kbs, MOST_CANDIDATES)
 
 
-def combined(searched: Sequence[Channels]) -> dict[str, list[Scored]]:
-    """The channels of several knowledge bases as one list per channel, best first."""
-    return {
-        channel: sorted(
-            (scored for channels in searched for scored in channels[channel]),
+def combined(results: Sequence[Searched]) -> Searched:
+    """What was found in several knowledge bases as one: each channel a list, best first."""
+    channels = {
+        name: sorted(
+            (scored for result in results for scored in result.channels[name]),
             key=lambda scored: (-scored.score, scored.chunk_id),
         )
-        for channel in WEIGHTS
+        for name in WEIGHTS
     }
+    scores = {
+        name: {id: score for result in results for id, score in result.scores.get(name, {}).items()}
+        for name in WEIGHTS
+    }
+    return Searched(
+        channels=channels, scores=scores, terms=[one for result in results for one in result.terms]
+    )
+
+
+def fuse(searched: Searched, model: str) -> list[Fused]:
+    """Both channels as one ranking: by coverage for a model whose scale is known, else by rank."""
+    weight = COVERAGE_WEIGHTS.get(model)
+    if weight is None:
+        return weighted_rrf(searched.channels, WEIGHTS)
+    return by_coverage(searched.channels, searched.scores, greatest_bm25(searched.terms), weight)
 
 
 def passing(channels: Channels, search: Search) -> tuple[dict[str, list[Scored]], list[Departure]]:
@@ -167,18 +200,17 @@ def with_other_language(query: str, found: Sequence[Placed]) -> list[Placed]:
 
 
 def to_hit(fused: Fused, chunk: Chunk) -> Hit:
-    vector, keyword = fused.scores.get("vector"), fused.scores.get("keyword")
-    both = vector is not None and keyword is not None
+    score = round(fused.score, 6)
     return Hit(
         chunk_id=chunk.id,
         chunk_revision=chunk.revision,
         kb_id=chunk.kb_id,
         document_id=chunk.document_id,
         kind=chunk.kind,
-        match_type="both" if both else "vector" if vector is not None else "keyword",
+        match_type="both" if len(fused.ranks) == len(WEIGHTS) else next(iter(fused.ranks)),
         chunk_index=chunk.chunk_index,
-        score=round(fused.score, 6),
-        scores={"vector": vector, "keyword": keyword, "fused": round(fused.score, 6)},
+        score=score,
+        scores={name: fused.scores.get(name) for name in SCORES} | {"fused": score},
         ranks=dict(fused.ranks),
         marks=[],
         sub_chunk_ids=[],
@@ -190,10 +222,10 @@ def to_hit(fused: Fused, chunk: Chunk) -> Hit:
 
 async def _search_all(
     context: Context, search: Search, targets: Sequence[Target], vector: Sequence[float], limit: int
-) -> tuple[list[Channels], list[DependencyFailed]]:
+) -> tuple[list[Searched], list[DependencyFailed]]:
     places = asyncio.Semaphore(STORES_AT_ONCE)
 
-    async def one(target: Target) -> Channels | DependencyFailed:
+    async def one(target: Target) -> Searched | DependencyFailed:
         async with places:
             try:
                 return await _search_one(context, search, target, vector, limit)
@@ -210,50 +242,79 @@ async def _search_all(
 
 async def _search_one(
     context: Context, search: Search, target: Target, vector: Sequence[float], limit: int
-) -> Channels:
+) -> Searched:
     """Both channels of one knowledge base, all or nothing."""
     kb, documents, model = target.kb, target.document_ids, context.embedder.model
-    by_vector, by_keyword = await asyncio.gather(
-        _in_time(
-            "vector store",
-            context.vectors.search(kb.id, model, vector, limit=limit, document_ids=documents),
-            search.store_timeout_s,
-        ),
-        _in_time(
-            "keyword index",
-            context.keywords.search(kb.id, search.query, limit=limit, document_ids=documents),
-            search.store_timeout_s,
-        ),
+    clock = Clock.started(search.store_timeout_s)
+    by_vector, by_keyword = await _both(
+        clock,
+        context.vectors.search(kb.id, model, vector, limit=limit, document_ids=documents),
+        context.keywords.search(kb.id, search.query, limit=limit, document_ids=documents),
     )
-    return {"vector": by_vector, "keyword": [scored for scored in by_keyword if scored.score > 0]}
+    channels = {"vector": by_vector, "keyword": [scored for scored in by_keyword if scored.score > 0]}
+    if model not in COVERAGE_WEIGHTS:
+        return Searched(channels=channels)
+    known = {name: {one.chunk_id: one.score for one in found} for name, found in channels.items()}
+    cosines, (bm25, terms) = await _both(
+        clock,
+        context.vectors.scores(kb.id, model, vector, [*(known["keyword"].keys() - known["vector"])]),
+        _keyword_scores(context, kb, search.query, [*(known["vector"].keys() - known["keyword"])]),
+    )
+    scores = {"vector": known["vector"] | cosines, "keyword": known["keyword"] | bm25}
+    return Searched(channels=channels, scores=scores, terms=[terms])
 
 
-async def _in_time(store: str, searching: Awaitable[T], seconds: float) -> T:
+async def _keyword_scores(
+    context: Context, kb: KnowledgeBase, query: str, chunk_ids: Sequence[str]
+) -> tuple[dict[str, float], QueryTerms]:
+    terms = await context.keywords.terms(kb.id, query)
+    return await context.keywords.scores(kb.id, query, chunk_ids), terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """How long a store may take for one search, and until when on the loop's clock that is."""
+
+    seconds: float
+    until: float
+
+    @classmethod
+    def started(cls, seconds: float) -> "Clock":
+        return cls(seconds=seconds, until=asyncio.get_running_loop().time() + seconds)
+
+
+async def _both(clock: Clock, of_vectors: Awaitable[T], of_keywords: Awaitable[U]) -> tuple[T, U]:
+    return await asyncio.gather(
+        _in_time("vector store", of_vectors, clock), _in_time("keyword index", of_keywords, clock)
+    )
+
+
+async def _in_time(store: str, searching: Awaitable[T], clock: Clock) -> T:
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout_at(clock.until):
             return await searching
     except TimeoutError as error:
-        raise DependencyFailed(store, f"The {store} did not answer within {seconds:g} s.") from error
+        raise DependencyFailed(store, f"The {store} did not answer within {clock.seconds:g} s.") from error
 
 
 async def _catalogued(
     context: Context,
     search: Search,
-    channels: Channels,
+    ranking: Sequence[Fused],
     departures: list[Departure],
     failures: list[DependencyFailed],
 ) -> Found:
-    """The best of both channels that the catalogue still has: an index may be behind it."""
+    """The best of the ranking that the catalogue still has: an index may be behind it."""
     count = search.match_count if search.match_count > 0 else DEFAULT_MATCH_COUNT
     # Twice as many as wanted, so that chunks which are gone leave no gap.
-    fused = weighted_rrf(channels, WEIGHTS)[: count * 2]
-    chunks = await context.catalogue.chunks([one.chunk_id for one in fused])
-    present = [(one, chunk) for one in fused if (chunk := chunks.get(one.chunk_id)) and chunk.enabled]
+    best = ranking[: count * 2]
+    chunks = await context.catalogue.chunks([one.chunk_id for one in best])
+    present = [(one, chunk) for one in best if (chunk := chunks.get(one.chunk_id)) and chunk.enabled]
     hits = [to_hit(one, chunk) for one, chunk in with_other_language(search.query, present)[:count]]
     known = {one.chunk_id for one, _ in present}
     gone = [
         Departure(chunk_id=one.chunk_id, stage="search_chunks", reason="gone", score=one.score, limit=None)
-        for one in fused[:count]
+        for one in best[:count]
         if one.chunk_id not in known
     ]
     return Found(hits=hits, departures=[*departures, *gone], failures=failures)

@@ -8,9 +8,9 @@ import pytest
 from headrace.context import Chunk, Scored
 from headrace.errors import Conflict, DependencyFailed
 from headrace.nodes.hybrid import Search, candidates, hybrid_search, passing, with_other_language
-from headrace.text.fusion import Fused
+from headrace.text.fusion import COVERAGE_WEIGHTS, Fused
 
-from ..fakes import FakeKeywords, World, a_chunk
+from ..fakes import FakeEmbedder, FakeKeywords, FakeVectors, World, a_chunk
 
 pytestmark = pytest.mark.anyio
 
@@ -38,6 +38,89 @@ async def test_a_hit_says_how_and_where_it_was_found() -> None:
     assert hit["score"] == hit["scores"]["fused"] == 1.0
     assert hit["scores"]["keyword"] == 2.0
     assert (hit["source"]["page"], hit["source"]["section"]) == (3, "2 > 2.1")
+
+
+KNOWN = next(iter(COVERAGE_WEIGHTS))
+
+
+async def a_measured_world() -> World:
+    """The same with an embedding model whose weight of coverage is known."""
+    world = World(embedder=FakeEmbedder(KNOWN))
+    await world.add(
+        a_chunk("c1", "travel expenses are refunded", document_id="rules"),
+        a_chunk("c2", "annual leave is fifteen days", document_id="leave"),
+        a_chunk("c3", "差旅报销标准", document_id="zh", kb_id="kb2"),
+        model=KNOWN,
+    )
+    return world
+
+
+async def test_with_a_known_model_the_score_is_cosine_and_coverage() -> None:
+    result = await hybrid_search(
+        (await a_measured_world()).context(), Search(query="travel cost", kb_ids=["kb1"])
+    )
+    hit = result.hits[0]
+    assert (hit["chunk_id"], hit["match_type"], hit["ranks"]) == ("c1", "both", {"vector": 1, "keyword": 1})
+    scores = {name: score or 0.0 for name, score in hit["scores"].items()}
+    assert 0 < scores["coverage"] < 1
+    assert 0 < scores["vector"] < 1
+    assert scores["keyword"] == 1.0
+    weight = COVERAGE_WEIGHTS[KNOWN]
+    expected = (scores["vector"] + weight * scores["coverage"]) / (1 + weight)
+    assert hit["score"] == scores["fused"] == pytest.approx(expected, abs=1e-6)
+
+
+async def test_a_hit_of_one_channel_is_scored_by_both() -> None:
+    world = await a_measured_world()
+    world.vectors = OneNearest()
+    await world.vectors.add(
+        "kb1", KNOWN, [*(await a_measured_world()).vectors.entries["kb1", KNOWN].values()]
+    )
+    search = Search(query="travel annual leave days", kb_ids=["kb1"])
+    hits = {hit["chunk_id"]: hit for hit in (await hybrid_search(world.context(), search)).hits}
+    assert hits["c1"]["match_type"] == "keyword"
+    assert 0 < (hits["c1"]["scores"]["vector"] or 0) < (hits["c2"]["scores"]["vector"] or 0)
+
+
+class OneNearest(FakeVectors):
+    async def search(
+        self, kb_id: str, model: str, vector: Sequence[float], *, limit: int, document_ids: Sequence[str] = ()
+    ) -> list[Scored]:
+        return (await super().search(kb_id, model, vector, limit=1, document_ids=document_ids))[:1]
+
+
+async def test_words_are_rare_or_common_over_all_knowledge_bases_in_scope() -> None:
+    world = await a_measured_world()
+    await world.add(*(a_chunk(f"d{n}", "报销", kb_id="kb2") for n in range(20)), model=KNOWN)
+
+    async def coverage(*kb_ids: str) -> float:
+        result = await hybrid_search(world.context(), Search(query="travel 报销", kb_ids=kb_ids))
+        return next(hit["scores"]["coverage"] or 0.0 for hit in result.hits if hit["chunk_id"] == "c1")
+
+    # 报销 is unheard of in the first one, common with the second: missing it weighs less.
+    assert 0 < await coverage("kb1") < await coverage("kb1", "kb2") < 1
+
+
+async def test_a_question_in_another_language_is_not_covered_by_the_name_they_share() -> None:
+    world = World(embedder=FakeEmbedder(KNOWN))
+    await world.add(a_chunk("c1", "LS 水轮机 的 保修"), a_chunk("c2", "年假"), model=KNOWN)
+    query = "How many months of warranty does the LS turbine have"
+    (hit,) = (await hybrid_search(world.context(), Search(query=query, kb_ids=["kb1"]))).hits
+    assert 0 < (hit["scores"]["coverage"] or 0) < 0.15
+
+
+@pytest.mark.parametrize("partial_ok", [True, False])
+async def test_scores_that_cannot_be_completed_fail_their_knowledge_base(partial_ok: bool) -> None:
+    world = await a_measured_world()
+    world.keywords.failing.add("kb2")
+    search = Search(query="travel 报销", kb_ids=["kb1", "kb2"], partial_ok=partial_ok)
+    if not partial_ok:
+        with pytest.raises(DependencyFailed, match="keyword"):
+            await hybrid_search(world.context(), search)
+        return
+    result = await hybrid_search(world.context(), search)
+    assert [hit["chunk_id"] for hit in result.hits] == ["c1"]
+    assert [failure.dependency for failure in result.failures] == ["keyword index"]
 
 
 async def test_several_knowledge_bases_are_searched_together() -> None:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from . import environment  # noqa: F401  # pyright: ignore[reportUnusedImport]  # before the libraries that read it
 from .client import API, Client, files_below, reach
@@ -25,6 +26,7 @@ from .terminal import CitedText, source_line, sources
 if TYPE_CHECKING:
     from rich.console import Console
 
+MAX_SPEED = 1000  # of a replay, as the server's schema says
 OK, FAILED, WRONG_USE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 130
 EXAMPLES = Path(__file__).parent / "examples"
 SAMPLES_KB = "samples"
@@ -210,10 +212,10 @@ def ask_command(settings: Settings, arguments: argparse.Namespace) -> int:
         _tell("headrace: Name a knowledge base with --kb NAME, or go on in a session with --session ID.")
         return WRONG_USE
     with reach(settings) as client:
-        body: dict[str, Any] = {"query": arguments.question}
-        if arguments.kb:
-            body["knowledge_base_ids"] = [client.kb_named(arguments.kb)["id"]]
-        session_id = arguments.session or client.call("POST", "/sessions", json={})["id"]
+        # Given to a new session, which then keeps it; to an old one only for this question.
+        scope = {"knowledge_base_ids": [client.kb_named(arguments.kb)["id"]]} if arguments.kb else {}
+        session_id = arguments.session or client.call("POST", "/sessions", json=scope)["id"]
+        body = {"query": arguments.question, **scope}
         generates = client.call("GET", "/info")["chat"]["generates"]
         if not generates:
             _tell(EXTRACTIVE)
@@ -229,7 +231,8 @@ def ask_command(settings: Settings, arguments: argparse.Namespace) -> int:
         _print_json(answer.report(session_id, generates=generates))
     else:
         answer.finish()
-        _tell(f"To go on: headrace ask --session {session_id} …")
+        data = f" --data {shlex.quote(str(arguments.data))}" if hasattr(arguments, "data") else ""
+        _tell(f"To go on: headrace{data} ask --session {session_id} …")
     return answer.exit_code
 
 
@@ -335,6 +338,28 @@ class _Answer:
                 _tell("headrace: the server closed before the answer was complete; it goes on at its start.")
 
 
+# --- replay -----------------------------------------------------------------------------------
+
+
+def replay_command(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Exit code 0 once all is told, however the run itself has ended."""
+    events: list[dict[str, Any]] = []
+    answer = _Answer(live=not arguments.json and sys.stdout.isatty())
+    with reach(settings) as client:
+        path = f"/runs/{quote(arguments.run, safe='')}/replay"
+        for event in client.events("POST", path, json={"speed": arguments.speed}):
+            events.append(event)
+            if not arguments.json:
+                answer.take(event)
+    if not any(event["done"] for event in events):
+        raise HeadraceError("The server closed before the whole run was told; replay it again.")
+    if arguments.json:
+        _print_json({"run_id": arguments.run, "events": events})
+    else:
+        answer.finish()
+    return OK
+
+
 # --- search -----------------------------------------------------------------------------------
 
 
@@ -418,6 +443,17 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument("--kb", metavar="NAME", help="knowledge base to ask")
     ask.add_argument("--session", metavar="ID", help="go on in this session")
     ask.add_argument("--json", action="store_true", help="print one JSON document")
+
+    replay = command("replay", replay_command, "tell a recorded run again, without asking any model")
+    replay.add_argument("run", type=_filled, metavar="RUN", help="id of the run, from `ask --json`")
+    replay.add_argument(
+        "--speed",
+        type=_whole(0, MAX_SPEED),
+        default=0,
+        metavar="N",
+        help="0 at once (default), 1 at the recorded pace, N so many times faster",
+    )
+    replay.add_argument("--json", action="store_true", help="print one JSON document with the events")
 
     search = command("search", search_command, "find passages, without an answer")
     search.add_argument("question", type=_filled)

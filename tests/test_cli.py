@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Generator
@@ -101,6 +102,24 @@ def test_ask_json_is_one_document_and_a_session_goes_on(
     ]
     main(again)
     assert json.loads(capsys.readouterr().out)["session_id"] == first["session_id"]
+
+
+@pytest.mark.parametrize(
+    ("question", "follow_up", "part"),
+    [
+        ("累计工龄满 10 年的员工每年有多少天年休假？", "国内出差的住宿标准是多少？", "450"),
+        ("Which grease is used?", "and how loud is the pump?", "62"),
+    ],
+)
+def test_the_printed_command_goes_on_in_the_same_knowledge_base(
+    folder: Path, capsys: pytest.CaptureFixture[str], question: str, follow_up: str, part: str
+) -> None:
+    assert main(["--data", str(folder), "ask", question, "--kb", "文档"]) == 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("To go on: ")]
+    program, *arguments = shlex.split(line.removeprefix("To go on: ").removesuffix("…"))
+    assert program == "headrace"
+    assert main([*arguments, follow_up]) == 0
+    assert part in capsys.readouterr().out
 
 
 def test_nothing_found_is_exit_code_three(

@@ -64,10 +64,22 @@ async function start() {
   }
   $(".skip").addEventListener("click", () => composer.focus());
   addEventListener("hashchange", openAddressed);
+  takeFilesDraggedHere();
   redraw();
   await Promise.all([loadInfo(), loadKbs(), sessions.refresh()]);
   await openAddressed();
   composer.focus();
+}
+
+/** Files dragged over the page open the dialog they can be dropped in; beside it they would replace the page. */
+function takeFilesDraggedHere() {
+  const carriesFiles = (event) => event.dataTransfer?.types.includes("Files");
+  addEventListener("dragenter", (event) => {
+    if (carriesFiles(event) && !$("#documents").open) documents.open();
+  });
+  for (const name of ["dragover", "drop"]) {
+    addEventListener(name, (event) => carriesFiles(event) && event.preventDefault());
+  }
 }
 
 async function loadInfo() {

@@ -464,6 +464,20 @@ def test_files_are_uploaded_followed_and_deleted(
     assert page.complaints() == []
 
 
+def test_files_dragged_over_the_page_open_the_documents_and_never_replace_the_page(
+    server: ScriptedServer, open_page: OpenPage
+) -> None:
+    page = open_page(server.url)
+    dragged = (
+        "const data = new DataTransfer(); data.items.add(new File(['x'], '水渠.txt'));"
+        "return document.body.dispatchEvent("
+        "new DragEvent(arguments[0], {dataTransfer: data, bubbles: true, cancelable: true}))"
+    )
+    page.js(dragged, "dragenter")
+    page.until(lambda: page.find("#documents").is_displayed(), "the dialog to drop them in is open")
+    assert page.js(dragged, "drop") is False  # the browser does not open the file itself
+
+
 def test_dropped_files_are_uploaded(server: ScriptedServer, open_page: OpenPage) -> None:
     server.add_kb("Manuals")
     page = open_page(server.url)

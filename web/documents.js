@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { confirm } from "./confirm.js";
 import { h, iconButton } from "./dom.js";
+import { reasonInWords } from "./errors.js";
 import { count, has, languageOf, t } from "./i18n.js";
 import { isFinal, Progress } from "./progress.js";
 
@@ -300,7 +301,7 @@ export class Documents {
       status === "ready" && typeof chunks === "number"
         ? count("docs.chunks", chunks)
         : t(status === "processing" && has(`stage.${stage}`) ? `stage.${stage}` : `status.${status}`);
-    return row({ id, title, status, label, error, progress, button: remove });
+    return row({ id, title, status, label, error: error && reasonInWords(error), progress, button: remove });
   }
 }
 

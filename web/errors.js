@@ -27,6 +27,29 @@ const TEXTS = {
   },
 };
 
+// Why a document failed comes as a sentence without a code.
+const REASONS = {
+  zh: {
+    "the file is empty": "文件是空的",
+    "no text found in this file": "文件中没有文字",
+    "no text found in this PDF": "这份 PDF 中没有文字",
+    "no text found, only pictures: it needs OCR, which is not available here":
+      "文件中只有图片、没有文字：请先用其他软件做文字识别（OCR），这里还不支持",
+    "the PDF is encrypted; save it without a password": "PDF 已加密，请去掉密码后另存再上传",
+    "the file is encrypted; save it without a password": "文件已加密，请去掉密码后另存再上传",
+    "the PDF is damaged: open it in a viewer and print it to a new PDF":
+      "PDF 已损坏，请用阅读器打开后重新打印成 PDF",
+    "the file is damaged: it is no Word document": "文件已损坏，不是有效的 Word 文档",
+    "the file is damaged: it is no presentation": "文件已损坏，不是有效的演示文稿",
+    "the file is damaged: it is no workbook": "文件已损坏，不是有效的工作簿",
+    "the file is damaged: it cannot be unpacked": "文件已损坏，无法解压",
+    "this is not text: no encoding makes it readable": "这不是文本文件：没有任何编码能读懂它",
+    "the parser crashed on this file": "解析这个文件时程序崩溃",
+    "its original is gone: add the file again": "原始文件已丢失，请重新上传",
+    "The version before it is still searched": "检索用的仍是上一个版本",
+  },
+};
+
 /**
  * What to tell a person about `{code, message, details?}`: a text of the page where it has one for
  * the code, else the server's words, which may say more.
@@ -37,5 +60,14 @@ export function inWords({ code, message, details = {} }) {
   return text.replace(/\{(\w+)\}/g, (whole, name) => [details[name] ?? whole].flat().join("、"));
 }
 
-/** The codes that have a text, for the test that the server knows them. */
+/** The same for why a document failed: sentences that the page knows, or the server's words. */
+export function reasonInWords(reason) {
+  const known = REASONS[language()];
+  const sentences = reason.replace(/\.$/, "").split(". ");
+  if (!known || !sentences.every((sentence) => known[sentence])) return reason;
+  return `${sentences.map((sentence) => known[sentence]).join("。")}。`;
+}
+
+/** What has a text, for the test that the server says it. */
 export const CODES = Object.keys(TEXTS.zh);
+export const SENTENCES = Object.keys(REASONS.zh);

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { afterEach, test } from "node:test";
 
 globalThis.document = { documentElement: {}, querySelectorAll: () => [] };
-const { CODES, inWords } = await import("../../web/errors.js");
+const { CODES, inWords, reasonInWords, SENTENCES } = await import("../../web/errors.js");
 const { setLanguage } = await import("../../web/i18n.js");
 
 const ROOT = new URL("../../", import.meta.url);
@@ -29,11 +29,21 @@ test("details are filled in", () => {
   assert.match(told, /txt、md/);
 });
 
-test("every code with a text is one that the server knows", () => {
+test("why a document failed is told in the language of the page, with what is still searched", () => {
+  const told = "no text found in this file. The version before it is still searched.";
+  assert.equal(reasonInWords(told), told);
+  setLanguage("zh", false);
+  assert.equal(reasonInWords("no text found in this file"), "文件中没有文字。");
+  assert.equal(reasonInWords(told), "文件中没有文字。检索用的仍是上一个版本。");
+  assert.equal(reasonInWords("something new"), "something new");
+});
+
+test("every code and sentence with a text is one that the server says", () => {
   const sources = PLACES.flatMap((place) =>
     readdirSync(new URL(place || ".", ROOT))
       .filter((name) => name.endsWith(".py"))
       .map((name) => readFileSync(new URL(place + name, ROOT), "utf8")),
   ).join("\n");
   assert.deepEqual(CODES.filter((code) => !sources.includes(`"${code}"`)), []);
+  assert.deepEqual(SENTENCES.filter((sentence) => !sources.includes(sentence)), []);
 });

@@ -20,6 +20,8 @@ from .parsed import to_json
 LENGTH_BYTES = 4
 GRACE_S = 5  # the parent kills first; the alarm is for a parent that is gone
 OPEN_FILES = 64
+MOST_KEPT = 0.5  # of the allowed memory: half of it left is enough for all but the largest files
+MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes there, kilobytes elsewhere
 DEEPEST = 10_000  # frames: pages nest deeper than Python's default allows
 
 
@@ -31,7 +33,8 @@ def main() -> None:
     _limit(memory_mb)
     while (request := _read(sys.stdin.buffer)) is not None:
         signal.setitimer(signal.ITIMER_REAL, timeout_s + GRACE_S)
-        _write(answers, _answer(request))
+        answer = _answer(request)
+        _write(answers, {**answer, "spent": _is_spent(answer, memory_mb)})
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
@@ -61,6 +64,16 @@ def _answer(request: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": {"message": "it is nested too deeply", "code": "damaged_document"}}
     except Exception as error:  # the edge of the process: a parser's bug must name itself to the parent
         return {"error": {"message": f"the parser failed: {type(error).__name__}", "code": "parser_failed"}}
+
+
+def _is_spent(answer: Mapping[str, Any], memory_mb: int) -> bool:
+    """Whether the next file should get a fresh process: what a large one took is seldom given back."""
+    match answer:
+        case {"error": {"code": "parse_memory" | "parser_failed"}}:
+            return True
+        case _:
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MAXRSS_UNIT
+            return peak > memory_mb * 1024 * 1024 * MOST_KEPT
 
 
 def _read(stream: BinaryIO) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import anyio
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
+from anyio.to_thread import run_sync
 
 from ...errors import Unreadable
 from ...settings import Settings
@@ -47,7 +48,8 @@ class ParserProcess:
     """`Parser` in a worker process: one file at a time, the process started with the first.
 
     A worker that takes too long, dies or answers nonsense is killed and the file is Unreadable;
-    the next file gets a new worker. Limits: `parse_timeout_s`, `parse_memory_mb`.
+    the next file gets a new worker, as it does after one that took much memory. Limits:
+    `parse_timeout_s`, `parse_memory_mb`.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -61,7 +63,7 @@ class ParserProcess:
             answer = await self._ask({"path": str(path), "name": name, "format": format})
         match answer:
             case {"parsed": parsed}:
-                return from_json(parsed)
+                return await run_sync(from_json, parsed)
             case {"error": {"message": str(message), "code": str(code)}}:
                 raise Unreadable(message, code=code)
             case _:
@@ -93,7 +95,11 @@ class ParserProcess:
         except BaseException:
             await worker.end()
             raise
-        self._worker = worker
+        match answer:
+            case {"spent": False}:
+                self._worker = worker
+            case _:
+                await worker.end()
         return answer
 
 
@@ -131,7 +137,9 @@ class _Worker:
         length = int.from_bytes(await self._stdout.receive_exactly(LENGTH_BYTES), "big")
         if length > LARGEST_ANSWER:
             raise ValueError("too long an answer")
-        return json.loads(await self._stdout.receive_exactly(length))
+        answer = await self._stdout.receive_exactly(length)
+        # A whole book takes a second to read: not on the loop, where others wait.
+        return await run_sync(json.loads, answer)
 
     async def end(self) -> None:
         # Shielded: a cancelled caller must not leave the process behind.

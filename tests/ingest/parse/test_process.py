@@ -4,6 +4,7 @@ import zlib
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 from headrace.errors import Unreadable
@@ -75,6 +76,20 @@ async def test_too_much_memory_is_refused_and_the_next_file_works(
         await parser.parse(path, "a.txt", "text")
     parsed = await parser.parse(a_file(tmp_path, "b", b"Text."), "b.txt", "text")
     assert parsed.blocks[0].text == "Text."
+
+
+async def test_a_file_that_fills_the_memory_bit_by_bit_leaves_none_of_it_to_the_next(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.worksheets[0]["A1"] = "合并"
+    for row in range(1, 20_000, 1000):
+        book.worksheets[0].merged_cells.add(f"A{row}:XFD{row + 999}")  # a cell for every place, when loaded
+    book.save(tmp_path / "a")
+    parser = ParserProcess(load_settings(parse_timeout_s=30, parse_memory_mb=256))
+    with pytest.raises(Unreadable, match="memory"):
+        await parser.parse(tmp_path / "a", "a.xlsx", "xlsx")
+    parsed = await parser.parse(a_file(tmp_path, "b", b"<h1>Text</h1>"), "b.html", "html")
+    assert parsed.title == "Text"
+    await parser.close()
 
 
 async def test_a_worker_that_dies_costs_only_its_file(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from ..checkpoints.sessions import Message
 from ..errors import DependencyFailed, HeadraceError, Malformed, NotFound
 from .answers import failure, success
 from .questions import asked_in_session
-from .requests import event_id, parse
+from .requests import compact, event_id, parse
 from .schemas import KnowledgeQa, Stop
 from .shapes import message_shape
 from .stack import Shared, Stack, stack_of
@@ -34,7 +34,8 @@ async def continue_stream(request: Request[Shared]) -> Response:
         raise Malformed("Name the answer to continue: ?message_id=")
     after = event_id(request)
     message = await _answer(stack, request.path_params["session_id"], message_id)
-    return event_stream(run_frames(stack.events.follow(message.run_id, after=after), closing=stack.closing))
+    events = stack.events.follow(message.run_id, after=after, compact=compact(request))
+    return event_stream(run_frames(events, closing=stack.closing))
 
 
 async def stop(request: Request[Shared]) -> Response:

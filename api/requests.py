@@ -93,6 +93,14 @@ def event_id(request: Request[Any]) -> int:
     return int(text)
 
 
+def compact(request: Request[Any]) -> bool:
+    """`?compact=1`: without what a later reset voids. Raises Malformed."""
+    text = request.query_params.get("compact", "0")
+    if text not in ("0", "1"):
+        raise Malformed("compact must be 0 or 1.", code="bad_compact")
+    return text == "1"
+
+
 def _explain(error: ValidationError, schema: type[BaseModel]) -> str:
     return listed(
         [

@@ -15,6 +15,7 @@ from .schemas import (
     CreateSession,
     KnowledgeQa,
     RenameSession,
+    Replay,
     Search,
     Stop,
     UpdateKnowledgeBase,
@@ -49,7 +50,7 @@ CALLS = [
         path=f"{SESSIONS}/continue-stream/{{session_id}}",
         endpoint=qa.continue_stream,
         summary="the events of an answer after Last-Event-ID or ?after=, then live ones",
-        query=("message_id", "after"),
+        query=("message_id", "after", "compact"),
         streams="only",
     ),
     Call(
@@ -201,8 +202,16 @@ CALLS = [
         path=f"{RUNS}/{{run_id}}/events",
         endpoint=runs.list_run_events,
         summary="the recorded events of a run",
-        query=("after",),
+        query=("after", "compact"),
         paged=True,
+    ),
+    Call(
+        method="POST",
+        path=f"{RUNS}/{{run_id}}/replay",
+        endpoint=runs.replay_run,
+        summary="the events of an ended run told again; no model and no store is asked",
+        body=Replay,
+        streams="only",
     ),
 ]
 

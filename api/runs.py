@@ -1,11 +1,15 @@
-"""Runs: how they stand, and their recorded events."""
+"""Runs: how they stand, their recorded events as a list, and as the stream they once were."""
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..checkpoints.event_rows import without_voided
+from ..checkpoints.replay import Pace, replay
 from .answers import listing, success
-from .requests import MAX_PAGE_SIZE, event_id, paging
+from .requests import MAX_PAGE_SIZE, compact, event_id, media_type_of, paging, parse
+from .schemas import Replay
 from .stack import Shared, stack_of
+from .stream import event_stream, run_frames
 
 
 async def get_run(request: Request[Shared]) -> Response:
@@ -17,6 +21,17 @@ async def list_run_events(request: Request[Shared]) -> Response:
     stack, run_id = stack_of(request), request.path_params["run_id"]
     await stack.runs.get(run_id)
     page, page_size = paging(request, default_size=MAX_PAGE_SIZE)
-    events = await stack.events.read(run_id, after=event_id(request))
+    after = event_id(request)
+    events = await stack.events.read(run_id, after=after)
+    if compact(request):
+        events = without_voided(events, after=after)
     first = (page - 1) * page_size
     return listing(events[first : first + page_size], total=len(events), page=page, page_size=page_size)
+
+
+async def replay_run(request: Request[Shared]) -> Response:
+    stack = stack_of(request)
+    # Everything in the body has a default: `curl -X POST` alone is a whole request.
+    body = await parse(request, Replay) if media_type_of(request) else Replay(speed=0)
+    events = await replay(stack.journal, request.path_params["run_id"], Pace(speed=body.speed))
+    return event_stream(run_frames(events, closing=stack.closing))

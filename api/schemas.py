@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from .cleaning import without_controls
 
 MAX_QUESTION = 10_000
+MAX_SPEED = 1000
 
 Id = Annotated[str, Field(min_length=1, max_length=128)]
 Ids = Annotated[list[Id], Field(max_length=200)]
@@ -65,6 +66,12 @@ class KnowledgeQa(Body):
 
 class Stop(Body):
     message_id: Id
+
+
+class Replay(Body):
+    speed: Annotated[int, Field(ge=0, le=MAX_SPEED)] = Field(
+        0, description="0: at once, 1: at the recorded pace, N: N times faster"
+    )
 
 
 class Search(Body):

@@ -1,5 +1,6 @@
 """The time as it is stored: ISO 8601 in UTC with `Z`, to the millisecond, so that text sorts by time."""
 
+import time
 from datetime import UTC, datetime
 
 
@@ -11,3 +12,8 @@ def milliseconds_between(start: str, end: str) -> float:
     """Never negative: the wall clock may be set back while a run goes on."""
     passed = datetime.fromisoformat(end) - datetime.fromisoformat(start)
     return max(0.0, passed.total_seconds() * 1000)
+
+
+def unix_ms() -> int:
+    """The same moment as a number: events are many, and only differences of their times are of use."""
+    return time.time_ns() // 1_000_000

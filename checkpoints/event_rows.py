@@ -2,11 +2,13 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, NotRequired, TypedDict
 
 from ..errors import NotFound
+from .clock import unix_ms
 from .references import fill_contents
 
 END_TYPES = frozenset({"complete", "stop", "error"})
@@ -87,8 +89,14 @@ def insert_event(
     body: str,
     task: int | None = None,
 ) -> None:
-    """A plain insert: the same (run, seq) twice must fail, because two owners write one log then."""
-    connection.execute("insert into events values (?, ?, ?, ?, ?)", (run_id, seq, response_type, task, body))
+    """A plain insert: the same (run, seq) twice must fail, because two owners write one log then.
+
+    Its time is that of its storing: readers get it right after.
+    """
+    connection.execute(
+        "insert into events (run_id, seq, response_type, task, body, at) values (?, ?, ?, ?, ?, ?)",
+        (run_id, seq, response_type, task, body, unix_ms()),
+    )
 
 
 def insert_task(connection: sqlite3.Connection, *, run_id: str, task: TaskTag) -> None:
@@ -107,7 +115,10 @@ def read_events(
     """
     run = connection.execute("select request_id, ended_at from runs where id = ?", (run_id,)).fetchone()
     if run is None:
-        raise NotFound(f"no run {run_id}", code="run_not_found")
+        raise NotFound(
+            f"There is no run {run_id[:40]!r}: it may have been deleted with its session.",
+            code="run_not_found",
+        )
     rows = connection.execute(
         "select seq, response_type, body from events where run_id = ? and seq > ? order by seq limit ?",
         (run_id, after, limit),
@@ -136,16 +147,29 @@ def interrupted(call: OpenCall) -> dict[str, Any]:
     return {"tool_call_id": call["id"], "tool_name": call["tool_name"], "interrupted": True}
 
 
-def without_voided(events: list[Event]) -> list[Event]:
-    """What is left of a log once every `reset` has been obeyed: `?compact=1`."""
-    voided: set[int] = set()
-    left: list[Event] = []
-    for event in reversed(events):
-        if event["response_type"] == "reset":
-            voided.update(event["data"]["segments"])
-        elif event["response_type"] not in TEXT_TYPES or event["data"].get("segment") not in voided:
-            left.append(event)
-    return left[::-1]
+def read_voided(connection: sqlite3.Connection, *, run_id: str) -> set[int]:
+    """The segments that a `reset` has voided so far."""
+    rows = connection.execute(
+        "select body from events where run_id = ? and response_type = 'reset'", (run_id,)
+    )
+    return {segment for (body,) in rows for segment in json.loads(body)["data"]["segments"]}
+
+
+def without_voided(events: Sequence[Event], *, after: int = 0) -> list[Event]:
+    """What is left of the events after `after` once every `reset` among them has been obeyed."""
+    resets = [event for event in events if event["response_type"] == "reset"]
+    voided = {segment for event in resets for segment in event["data"]["segments"]}
+    return [event for event in events if not is_void(event, voided, after=after)]
+
+
+def is_void(event: Event, voided: AbstractSet[int], *, after: int = 0) -> bool:
+    """`?compact=1` leaves this out: a piece of a voided segment, or a reset that voids nothing else.
+
+    Resets stay for a reader that has seen events up to `after`: it may have shown what they void.
+    """
+    if event["response_type"] == "reset":
+        return after == 0 and voided >= set(event["data"]["segments"])
+    return event["response_type"] in TEXT_TYPES and event["data"].get("segment") in voided
 
 
 def _to_event(run_id: str, request_id: str, seq: int, response_type: str, body: str) -> Event:

@@ -22,7 +22,9 @@ from .event_rows import (
     insert_event,
     insert_task,
     interrupted,
+    is_void,
     read_events,
+    read_voided,
     to_body,
     without_voided,
 )
@@ -54,13 +56,16 @@ class EventLog:
         events, _ = await self._journal.read(partial(read_events, run_id=run_id, after=after))
         return events
 
-    async def follow(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event]:
+    async def follow(self, run_id: str, *, after: int = 0, compact: bool = False) -> AsyncIterator[Event]:
         """Stored events after `after`, then new ones as they are committed, until the run's end.
+
+        `compact` leaves out what is void by now; their numbers are missing then.
 
         Also ends, without an end event, when the log is closed: the run goes on in the next process.
         Raises NotFound (run_not_found).
         """
         last = after
+        void = await self._journal.read(partial(read_voided, run_id=run_id)) if compact else set[int]()
         over = False
         try:
             while not over:
@@ -72,7 +77,8 @@ class EventLog:
                 )
                 for event in events:
                     last = event["seq"]
-                    yield event
+                    if not is_void(event, void, after=after):
+                        yield event
                 if not events and not over:
                     if closing:
                         return

@@ -61,6 +61,7 @@ create table events (
     response_type text not null,
     task integer,
     body text not null,
+    at integer not null, -- milliseconds of Unix time
     primary key (run_id, seq)
 ) without rowid;
 

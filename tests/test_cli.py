@@ -182,6 +182,11 @@ def test_what_the_server_refuses_is_told_without_a_traceback(
         ["search", "x"],
         ["search", "", "--kb", "文档"],
         ["search", "x", "--kb", "文档", "--top-k", "0"],
+        ["replay"],
+        ["replay", ""],
+        ["replay", "x", "--speed", "-1"],
+        ["replay", "x", "--speed", "0.5"],
+        ["replay", "x", "--speed", "1001"],
         ["nonsense"],
         ["serve", "--port", "x"],
         ["serve", "--port", "65536"],
@@ -242,5 +247,40 @@ def test_without_a_server_a_command_brings_its_own(tmp_path: Path, papers: Path)
     assert ingested.stdout.startswith("2 of 2 files are ready in '文档'")
     asked = run("--data", data, "ask", "How many dB(A) at one metre?", "--kb", "文档", "--json")
     assert asked.returncode == 0, asked.stderr
-    assert "62 dB" in json.loads(asked.stdout)["text"]
+    report = json.loads(asked.stdout)
+    assert "62 dB" in report["text"]
+    replayed = run("replay", report["run_id"], "--data", data)
+    assert (replayed.returncode, replayed.stdout.splitlines()[0]) == (0, report["text"].splitlines()[0])
     assert (tmp_path / "data" / "headrace.lock").read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("question", "said"), [("国内出差的住宿标准是多少？", "450"), ("Which grease is used?", "NLGI 2")]
+)
+def test_replay_prints_what_ask_has_printed(
+    folder: Path, capsys: pytest.CaptureFixture[str], question: str, said: str
+) -> None:
+    data = ["--data", str(folder)]
+    assert main([*data, "ask", question, "--kb", "文档"]) == 0
+    asked = capsys.readouterr().out
+    assert main([*data, "ask", question, "--kb", "文档", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert main([*data, "replay", report["run_id"]]) == 0
+    again = capsys.readouterr().out
+    assert said in again
+    assert again == asked
+    assert main([*data, "replay", report["run_id"], "--speed", "1000", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["run_id"] == report["run_id"]
+    assert [event["seq"] for event in told["events"]] == list(range(1, len(told["events"]) + 1))
+    answer = "".join(one["content"] for one in told["events"] if one["response_type"] == "answer")
+    assert answer == report["answer"]
+
+
+def test_replay_of_an_unknown_run_is_a_failure_with_a_reason(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--data", str(folder), "replay", "没有", "--json"]) == 1
+    told = capsys.readouterr()
+    assert json.loads(told.out)["error"]["code"] == "run_not_found"
+    assert "没有" in told.err

@@ -246,7 +246,9 @@ async def test_an_event_that_cannot_be_stored_fails_the_run_and_leaves_no_gap(tm
         await gate.reached.wait()
         # Somebody else writes to this run's log: the place of the next event is taken.
         await stack.journal.write(
-            lambda c: c.execute("insert into events values (?, 7, 'warning', null, '{}')", (asked["run_id"],))
+            lambda c: c.execute(
+                "insert into events values (?, 7, 'warning', null, '{}', 0)", (asked["run_id"],)
+            )
         )
         gate.opened.set()
         events = await stack.all_of(asked)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from ..errors import NotFound
+from ..errors import Conflict, NotFound
 from ..state import Asked
 from .clock import milliseconds_between, now
 from .event_rows import insert_event, interrupted, read_told, to_body
@@ -54,15 +54,22 @@ def insert_run(connection: sqlite3.Connection, *, asked: Asked) -> str:
     """Both messages, the run and its first event. Returns the id of the run to follow: the one that the
     same request has started before, if it has.
 
-    Raises NotFound (session_not_found), Conflict (session_busy).
+    Raises NotFound (session_not_found), Conflict (session_busy; request_id_taken by another question).
     """
     session_id = asked["session_id"]
     session = read_session(connection, session_id=session_id, tenant_id=asked["tenant_id"])
     earlier = connection.execute(
-        "select id from runs where session_id = ? and request_id = ?", (session_id, asked["request_id"])
+        "select id, json_extract(asked, '$.query') from runs where session_id = ? and request_id = ?",
+        (session_id, asked["request_id"]),
     ).fetchone()
     if earlier is not None:
-        return earlier[0]
+        run_id, query = earlier
+        if query != asked["query"]:
+            raise Conflict(
+                "Another question of this session has this request_id: leave it out, or make a new one.",
+                code="request_id_taken",
+            )
+        return run_id
     going_on = connection.execute(
         "select message_id from runs where session_id = ? and ended_at is null", (session_id,)
     ).fetchone()

@@ -106,6 +106,13 @@ def test_who_asks_for_json_gets_the_finished_message(client: httpx.Client, sessi
     assert message == data(client.get(f"{API}/sessions/{session}/messages?page_size=1000"))[-1]
 
 
+def test_another_question_under_the_same_request_id_is_refused(client: httpx.Client, kb: str) -> None:
+    session = a_session(client, kb)
+    ask(client, session, "住宿标准是多少？", request_id="taken-1")
+    body = {"query": "Which grease is used?", "request_id": "taken-1"}
+    assert "new one" in refused(client.post(qa(session), json=body), 409, "request_id_taken")
+
+
 def test_the_same_request_again_is_the_same_answer(client: httpx.Client, kb: str) -> None:
     session = a_session(client, kb)
     first = ask(client, session, "住宿标准是多少？", request_id="again-1")

@@ -5,7 +5,7 @@ import io
 import re
 import zipfile
 from pathlib import Path
-from typing import BinaryIO, Literal, get_args
+from typing import Any, BinaryIO, Literal, get_args
 
 from ..errors import UnsupportedFormat
 
@@ -65,6 +65,9 @@ SIGNATURES = (
 OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 ZIP_SIGNATURES = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 ARCHIVE_PARTS: tuple[tuple[str, Format], ...] = (("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx"))
+
+# Of an archive, bytes: fifty thousand parts. Each becomes an object, and this runs in the server itself.
+LARGEST_DIRECTORY = 4 * 1024 * 1024
 
 NAME_LENGTH = 255
 PDF_MARK_WITHIN = 1024  # readers accept bytes before the mark, and some mailers add them
@@ -139,6 +142,7 @@ def _format_in(name: str, head: bytes, file: BinaryIO) -> Format | None:
 
 def _format_of_archive(name: str, file: BinaryIO) -> Format:
     try:
+        _refuse_long_directory(name, file)
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
@@ -149,6 +153,14 @@ def _format_of_archive(name: str, file: BinaryIO) -> Format:
     if "META-INF/container.xml" in names:
         return "epub"
     raise _unsupported(name, "its content is a ZIP archive")
+
+
+def _refuse_long_directory(name: str, file: BinaryIO) -> None:
+    # The library's own reading of the end record: any other could be told another size than it is.
+    library: Any = zipfile
+    record = library._EndRecData(file)
+    if record and record[library._ECD_SIZE] > LARGEST_DIRECTORY:
+        raise _unsupported(name, "it is an archive of too many parts")
 
 
 def _is_printable(head: bytes) -> bool:

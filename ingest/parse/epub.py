@@ -41,7 +41,8 @@ def _xml(archive: ZipFile, part: str) -> Element:
 
 def _spine(tree: Element, folder: str) -> Iterator[str]:
     places = {item.get("id"): item.get("href") for item in tree.xpath("//*[local-name()='item']")}
-    for reference in tree.xpath("//*[local-name()='itemref']/@idref"):
+    # Each once, as the format demands: a small book could else be read without end.
+    for reference in dict.fromkeys(tree.xpath("//*[local-name()='itemref']/@idref")):
         if href := places.get(reference):
             yield posixpath.normpath(posixpath.join(folder, unquote(href)))
 

@@ -74,6 +74,8 @@ def _texts(sheet: Any, formulas: Any) -> Iterator[tuple[tuple[int, int], str]]:
         value = merged.get(place, cell.value)
         if value is None and place in unseen:
             value = unseen[place].value
+        if value is None and cell.comment is None:
+            continue  # formatted to the end, a sheet has a million of these
         text = _shown(value, cell.number_format)
         if cell.comment is not None:
             text = f"{text} ({' '.join(cell.comment.text.split())})"

@@ -1,4 +1,5 @@
 import io
+import struct
 import zipfile
 
 import pytest
@@ -81,6 +82,13 @@ def test_what_is_not_read_is_refused_by_name_with_what_is(name: str, content: by
     assert caught.value.message.startswith(name)
     assert "Supported are txt, md" in caught.value.message
     assert caught.value.details["name"] == name
+
+
+def test_an_archive_of_endless_parts_is_refused_before_they_are_listed() -> None:
+    directory = bytes(46) * 100_000  # told by its size, whatever stands in it
+    end = b"PK\x05\x06" + struct.pack("<4H2IH", 0, 0, 1, 1, len(directory), 0, 0)
+    with pytest.raises(UnsupportedFormat, match="too many parts"):
+        format_of("书.docx", b"PK\x03\x04" + directory + end)
 
 
 def test_media_types_lead_back_to_the_format() -> None:

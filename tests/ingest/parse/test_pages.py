@@ -163,6 +163,13 @@ def test_csv_in_a_japanese_encoding(tmp_path: Path) -> None:
     assert block.text == "| 名前 | 住所 |\n| 髙橋 | 名古屋 |"
 
 
+def test_csv_with_a_quote_that_is_never_closed(tmp_path: Path) -> None:
+    text = '编号,说明\n1,"' + "阀门 valve\n" * 1_000_000
+    (block,) = parsed(tmp_path, "a.csv", text).blocks
+    assert block.text.startswith("| 编号 | 说明 |")
+    assert block.text.count("阀门 valve") == 1_000_000
+
+
 def test_csv_of_one_column(tmp_path: Path) -> None:
     (block,) = parsed(tmp_path, "a.csv", "name\n闸门\n").blocks
     assert block.text == "| name |\n| 闸门 |"
@@ -211,7 +218,8 @@ def test_books_are_read_in_the_order_of_their_spine(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("META-INF/container.xml", '<c><rootfile full-path="O/p.opf"/></c>')
         items = '<item id="b" href="b.xhtml"/><item id="a" href="a%201.xhtml"/>'
-        archive.writestr("O/p.opf", f'<p>{items}<itemref idref="a"/><itemref idref="b"/></p>')
+        twice = '<itemref idref="a"/><itemref idref="b"/><itemref idref="a"/>'
+        archive.writestr("O/p.opf", f"<p>{items}{twice}</p>")
         archive.writestr("O/a 1.xhtml", "<h1>第一章</h1><p>水</p>")
         archive.writestr("O/b.xhtml", "<h1>Chapter two</h1>")
     assert [text for _, _, text in shown(parse(path, "a.epub"))] == ["第一章", "水", "Chapter two"]

@@ -5,6 +5,7 @@ The environment wins over `.env`, which wins over the file.
 
 import re
 import tomllib
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +76,10 @@ class Endpoint:
         parts = urlsplit(self.base_url)
         key = self.api_key.get_secret_value() if self.api_key else ""
         password = parts.password or ""
-        hidden = {key, password, unquote(password), parts.netloc, parts.netloc.rpartition("@")[2]} - {""}
+        # As the header of HTTP's own log-in has them; servers like to repeat it.
+        login = b64encode(f"{unquote(parts.username or '')}:{unquote(password)}".encode()).decode()
+        host = parts.netloc.rpartition("@")[2]
+        hidden = {key, password, unquote(password), login, parts.netloc, host} - {""}
         # The longest first: one may be part of another.
         for secret in sorted(hidden, key=len, reverse=True):
             text = text.replace(secret, "…")

@@ -102,5 +102,8 @@ def test_an_endpoint_hides_its_secrets_in_what_others_said() -> None:
         timeout_s=1,
     )
     assert endpoint.address == "http://models.test:81/v1"
-    said = endpoint.without_secrets("拒绝 sk-one p4ss/word p4ss%2Fword reader:p4ss%2Fword@models.test:81 /v1")
-    assert said == "拒绝 … … … … /v1"
+    login = "Basic cmVhZGVyOnA0c3Mvd29yZA=="
+    said = endpoint.without_secrets(
+        f"拒绝 sk-one p4ss/word p4ss%2Fword {login} reader:p4ss%2Fword@models.test:81 /v1"
+    )
+    assert said == "拒绝 … … … Basic … … /v1"

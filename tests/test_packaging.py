@@ -1,8 +1,13 @@
 """The wheel holds what the repository holds."""
 
 import os
+import subprocess
+import sys
 import tomllib
+import zipfile
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 NOT_SHIPPED = {"bench", "build", "dist", "docs", "examples", "node_modules", "notebooks", "scripts", "tests"}
@@ -29,3 +34,19 @@ def test_constraints_pin_exact_versions_and_name_no_host() -> None:
     pins = [line for line in lines if line and not line.startswith("#")]
     assert pins
     assert all("==" in pin and "/" not in pin and "@" not in pin for pin in pins)
+
+
+@pytest.mark.integration  # builds in an environment of its own, for which pip fetches the build tool
+def test_a_wheel_holds_the_page_the_samples_and_the_prompts(tmp_path: Path) -> None:
+    # Of a copy: the build leaves folders behind.
+    subprocess.run(["git", "clone", "-q", ROOT, tmp_path / "source"], check=True)
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path]
+    subprocess.run([*pip, tmp_path / "source"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        held = set(archive.namelist())
+    for pattern in ("web/**/*", "examples/documents/*", "prompts/*.yaml"):
+        wanted = {f"headrace/{path.relative_to(ROOT)}" for path in ROOT.glob(pattern) if path.is_file()}
+        assert wanted
+        assert wanted <= held, pattern
+    assert not any(name.startswith(("headrace/tests", "headrace/.venv")) for name in held)

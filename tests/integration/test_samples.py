@@ -15,8 +15,9 @@ pytestmark = pytest.mark.integration
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 QUESTIONS = [json.loads(line) for line in (EXAMPLES / "questions.jsonl").read_text("utf-8").splitlines()]
-# Quoting single sentences, found by ranks, has limits that a model or a better ranking does not have.
-RIGHT_AT_LEAST = {"zh": 11, "en": 8}
+# All 14 Chinese and 12 of the 14 English ones are right. Two English ones are answered in Chinese documents:
+# the sentence that answers is not the nearest one there by the embedding model.
+RIGHT_AT_LEAST = {"zh": 13, "en": 11}
 
 Samples = tuple[httpx.Client, str]
 

@@ -34,6 +34,13 @@ async def continue_stream(request: Request[Shared]) -> Response:
         raise Malformed("Name the answer to continue: ?message_id=")
     after = event_id(request)
     message = await _answer(stack, request.path_params["session_id"], message_id)
+    if after > (last := await stack.events.last(message.run_id)):
+        # To wait for what comes after it would leave out what comes before.
+        raise Malformed(
+            f"The newest event of this answer is {last}: Last-Event-ID (or after) {after} is not from it. "
+            "Leave it out to read the answer from its beginning.",
+            code="bad_event_id",
+        )
     events = stack.events.follow(message.run_id, after=after, compact=compact(request))
     return event_stream(run_frames(events, closing=stack.closing))
 

@@ -128,6 +128,11 @@ def read_events(
     return events, run[1] is not None and len(events) != limit
 
 
+def read_last(connection: sqlite3.Connection, *, run_id: str) -> int:
+    (last,) = connection.execute("select max(seq) from events where run_id = ?", (run_id,)).fetchone()
+    return last or 0
+
+
 def read_told(connection: sqlite3.Connection, *, run_id: str) -> Told:
     told = Told()
     for number, task_id, checkpoint_id in connection.execute(

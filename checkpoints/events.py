@@ -12,6 +12,7 @@ from typing import Any
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
+from ..errors import NotFound
 from .event_rows import (
     MOST_PER_READ,
     TEXT_TYPES,
@@ -24,6 +25,7 @@ from .event_rows import (
     interrupted,
     is_void,
     read_events,
+    read_last,
     read_voided,
     to_body,
     without_voided,
@@ -56,25 +58,35 @@ class EventLog:
         events, _ = await self._journal.read(partial(read_events, run_id=run_id, after=after))
         return events
 
+    async def last(self, run_id: str) -> int:
+        """The number of the newest stored event; 0 for a run that does not exist."""
+        return await self._journal.read(partial(read_last, run_id=run_id))
+
     async def follow(self, run_id: str, *, after: int = 0, compact: bool = False) -> AsyncIterator[Event]:
         """Stored events after `after`, then new ones as they are committed, until the run's end.
 
         `compact` leaves out what is void by now; their numbers are missing then.
 
-        Also ends, without an end event, when the log is closed: the run goes on in the next process.
-        Raises NotFound (run_not_found).
+        Also ends, without an end event, when the log is closed (the run goes on in the next process), and
+        when the run is deleted meanwhile. Raises NotFound (run_not_found).
         """
         last = after
         void = await self._journal.read(partial(read_voided, run_id=run_id)) if compact else set[int]()
-        over = False
+        known = over = False
         try:
             while not over:
                 # Registered before the read: what is committed in between wakes this future.
                 more = self._register(run_id)
                 closing = self._closed
-                events, over = await self._journal.read(
-                    partial(read_events, run_id=run_id, after=last, limit=MOST_PER_READ)
-                )
+                try:
+                    events, over = await self._journal.read(
+                        partial(read_events, run_id=run_id, after=last, limit=MOST_PER_READ)
+                    )
+                except NotFound:
+                    if known:
+                        return
+                    raise
+                known = True
                 for event in events:
                     last = event["seq"]
                     if not is_void(event, void, after=after):
@@ -183,7 +195,8 @@ class RunEmitter:
             call = next((call for call in reversed(self._open) if call["tool_name"] == tool_name), None)
             if call is not None:
                 self._open.remove(call)
-                data = {"tool_call_id": call["id"], "tool_name": tool_name, "result": dict(result)}
+                data: dict[str, Any] = {"tool_call_id": call["id"], "tool_name": tool_name}
+                data["result"] = dict(result)
                 if (opened_at := self._opened_at.pop(call["id"], None)) is not None:
                     data["duration_ms"] = round((time.monotonic() - opened_at) * 1000)
                 self._append("tool_result", data=data, task=task)

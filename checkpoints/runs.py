@@ -36,7 +36,10 @@ logger = logging.getLogger(__name__)
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 RECURSION_LIMIT = 50
-STOP_GRACE_S = 0.25
+# Time to reach the next step, then time for the last words of a cancelled node (a citation held back):
+# together what may still be told after a stop.
+STOP_GRACE_S = 0.2
+LAST_WORDS_S = 0.05
 # How long `stop` waits for the end that it has asked for, before it answers "stopping".
 STOP_WAIT_S = 2.0
 # How long a cancelled graph may take to let go. A node that swallows its cancellation must not keep the
@@ -107,8 +110,8 @@ class Runs:
         rows = await self._journal.read(read_unfinished)
         left = [row for row in rows if row.id not in self._owned]
         for row in left:
-            run = self._owned[row.id] = _Run(row.asked)
-            self._spawn(self._resume(run))
+            run = self._owned[row.id] = _Run(row.asked, waits=True)
+            self._spawn(self._resume_in_turn(run))
         return len(left)
 
     async def stop(self, session_id: str, message_id: str) -> str:
@@ -121,6 +124,7 @@ class Runs:
         if run is None or row.ended_at is not None:
             return row.status
         run.stop()
+        self._spawn(self._resume(run))  # nothing, unless the run still waits for its turn
         await asyncio.wait({run.over}, timeout=STOP_WAIT_S)
         return (await self._journal.read(partial(read_run, run_id=row.id))).status
 
@@ -192,8 +196,13 @@ class Runs:
         self._spawn(self._own(run, Told(seq=1)))
         return run_id
 
-    async def _resume(self, run: "_Run") -> None:
+    async def _resume_in_turn(self, run: "_Run") -> None:
         async with self._slots:
+            await self._resume(run)
+
+    async def _resume(self, run: "_Run") -> None:
+        if run.waits:
+            run.waits = False
             await self._own(run, None)
 
     async def _own(self, run: "_Run", told: Told | None) -> None:
@@ -228,7 +237,6 @@ class Runs:
             return End(status="stopped", response_type="stop")
         run.graph = asyncio.create_task(self._invoke(run))
         await _until_over(run, self._patience_s)
-        run.emitter.close()
         return await self._verdict(run)
 
     async def _take_over(self, run: "_Run", told: Told) -> End | None:
@@ -310,7 +318,7 @@ class _Run:
 
     emitter: RunEmitter
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Asked, *, waits: bool = False) -> None:
         self.id = asked["run_id"]
         self.asked = asked
         self.config = RunnableConfig(
@@ -322,6 +330,7 @@ class _Run:
         self.graph: asyncio.Task[RagState] | None = None
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.cancelled = asyncio.Event()
+        self.waits = waits  # for one of the places of those that are resumed
         self.stop_asked = False
         self.over_limit = False
 
@@ -358,10 +367,14 @@ async def _until_over(run: _Run, patience_s: float) -> None:
         run.over_limit = True
         run.cancel()
     cancelled.cancel()
+    await asyncio.wait({graph}, timeout=LAST_WORDS_S)
+    # A node that has swallowed its cancellation fails at its next word.
+    run.emitter.close()
     await asyncio.wait({graph}, timeout=patience_s)
     if not graph.done():
         logger.error("run %s: a node swallowed its cancellation; the run ends without it", run.id)
-        graph.add_done_callback(lambda task: task.cancelled() or task.exception())
+    # What it raised may not matter any more; asyncio complains unless somebody looks.
+    graph.add_done_callback(lambda task: task.cancelled() or task.exception())
 
 
 def _unfinished(tasks: Iterable[TaskTag], newest: CheckpointTuple | None) -> list[TaskTag]:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -81,7 +82,7 @@ class OpenAIChat:
             max_retries=0,
             http_async_client=self._http,
             timeout=timeout,  # without it the library switches the limits of the HTTP client off
-            stream_chunk_timeout=endpoint.timeout_s,
+            stream_chunk_timeout=None,  # `in_time` instead
             use_responses_api=False,
         )
 
@@ -134,13 +135,19 @@ class OpenAIChat:
             stream_usage=self._counts_usage,
             **_sampling(options),
         )
-        said_anything = False
-        async for chunk in chunks:
+        said_anything = finished = False
+        whole = {"answer": WholeCharacters(), "thinking": WholeCharacters()}
+        async for chunk in in_time(chunks, self._endpoint.timeout_s):
+            finished = finished or bool(chunk.response_metadata.get("finish_reason"))
             for piece in _to_pieces(chunk):
                 said_anything = True
-                yield piece
+                yield replace(piece, text=whole[piece.kind].feed(piece.text)) if piece.text else piece
         if not said_anything:
             raise ValueError("a stream without a single piece")
+        if not finished:
+            # A connection that just closes is an end for HTTP, but half an answer must not pass for a whole.
+            message = f"{self._called} broke off in the middle of its answer."
+            raise DependencyFailed("chat", message, code="chat_broke_off")
 
     async def _first_model(self) -> str:
         models = await self._client.root_async_client.models.list()
@@ -187,6 +194,34 @@ class OpenAIChat:
     def _said(self, error: openai.APIError) -> str:
         # Shortened last: half a key would not be recognised.
         return self._endpoint.without_secrets(" ".join(error.message.split()))[:SHOWN_OF_A_REFUSAL]
+
+
+async def in_time(chunks: AsyncIterator[AIMessageChunk], seconds: float) -> AsyncIterator[AIMessageChunk]:
+    """The chunks as they come. Raises TimeoutError when the next one takes longer than `seconds`."""
+    # The client's own limit waits with `asyncio.wait_for`, which before Python 3.12 loses a cancellation that
+    # comes together with a chunk: a stopped answer went on (https://github.com/python/cpython/issues/86296).
+    while True:
+        async with asyncio.timeout(seconds):
+            chunk = await anext(chunks, None)
+        if chunk is None:
+            return
+        yield chunk
+
+
+class WholeCharacters:
+    """Joins characters that a server has cut in two: JSON may write those beyond U+FFFF as two escapes.
+
+    A half without its other becomes U+FFFD, and nothing at the end: it has no UTF-8 and could not be stored.
+    """
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def feed(self, piece: str) -> str:
+        text, self._half = self._half + piece, ""
+        if "\ud800" <= text[-1] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def model_name(model: str) -> str:

@@ -168,6 +168,21 @@ def test_a_second_question_waits_for_the_first(client: httpx.Client, session: st
         assert data(stopped)["status"] == "stopped"
 
 
+def test_an_event_id_beyond_the_newest_is_refused_also_while_the_answer_grows(
+    client: httpx.Client, session: str
+) -> None:
+    with client.stream(
+        "POST", f"{API}/sessions/{session}/knowledge-qa", json={"query": "wait: 水"}
+    ) as growing:
+        message = next(objects(growing))["assistant_message_id"]
+        address = f"{API}/sessions/continue-stream/{session}?message_id={message}"
+        refused(client.get(address, headers={"Last-Event-ID": "500"}), 400, "bad_event_id")
+        client.post(f"{API}/sessions/{session}/stop", json={"message_id": message})
+    events = follow(client, session, message)
+    assert follow(client, session, message, after=len(events)) == []
+    refused(client.get(f"{address}&after={len(events) + 1}"), 400, "bad_event_id")
+
+
 def test_stop_keeps_what_was_said_and_ends_the_stream(client: httpx.Client, session: str) -> None:
     with client.stream(
         "POST", f"{API}/sessions/{session}/knowledge-qa", json={"query": "wait: 部分 part"}

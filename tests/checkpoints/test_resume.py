@@ -11,7 +11,7 @@ import pytest
 
 from headrace.checkpoints.events import Event, RunEmitter, without_voided
 from headrace.checkpoints.journal import Journal
-from headrace.checkpoints.runs import MOST_RESUMES
+from headrace.checkpoints.runs import MOST_RESUMES, RESUMED_AT_ONCE
 from headrace.checkpoints.sessions import read_message
 from headrace.errors import DependencyFailed
 
@@ -116,6 +116,24 @@ async def test_many_runs_are_resumed_a_few_at_a_time(tmp_path: Path) -> None:
 
     assert {message.content for message in messages} == {ANSWER}
     assert max(sum(at_once[:n]) for n in range(len(at_once))) <= 4
+
+
+async def test_a_run_that_waits_for_its_turn_is_stopped_at_once(tmp_path: Path) -> None:
+    async with a_stack(tmp_path, looking=Gate()) as first:
+        asked = [await first.ask(f"问题 {n}") for n in range(RESUMED_AT_ONCE + 1)]
+
+    gate = Gate()
+    async with a_stack(tmp_path, looking=gate) as second:
+        await second.runs.resume_unfinished()
+        await gate.reached.wait()
+        waiting = asked[-1]
+        assert await second.runs.stop(waiting["session_id"], waiting["message_id"]) == "stopped"
+        assert types(await second.all_of(waiting))[-1] == "stop"
+        gate.opened.set()
+        others = [await second.runs.finished(one["run_id"]) for one in asked[:-1]]
+
+    assert {message.content for message in others} == {ANSWER}
+    assert second.ran.count("look") == RESUMED_AT_ONCE
 
 
 async def test_a_stop_asked_of_the_last_process_is_carried_out(tmp_path: Path) -> None:

@@ -112,6 +112,21 @@ async def test_followers_come_and_go_and_none_misses_or_repeats(tmp_path: Path) 
         assert [event["seq"] for event in events] == list(range(after + 1, 11))
 
 
+async def test_those_who_follow_a_run_that_is_deleted_are_let_go(tmp_path: Path) -> None:
+    gate = Gate()
+    async with a_stack(tmp_path, looking=gate) as stack:
+        asked = await stack.ask()
+        following = stack.events.follow(asked["run_id"])
+        first = await anext(following)
+        gate.opened.set()
+        await stack.runs.finished(asked["run_id"])
+        await stack.sessions.delete(asked["session_id"])
+        rest = [event async for event in following]
+
+    assert first["response_type"] == "agent_query"
+    assert rest == [] or types(rest)[0] == "tool_call"
+
+
 async def test_an_unknown_run_is_not_found(tmp_path: Path) -> None:
     async with a_stack(tmp_path) as stack:
         for reading in (stack.runs.get("no"), stack.runs.finished("no"), stack.events.read("no")):

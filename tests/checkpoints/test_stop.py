@@ -1,6 +1,8 @@
 """Stopping: partial text is kept, nothing goes on, nothing follows."""
 
 import asyncio
+import contextlib
+import gc
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,47 @@ async def test_keeps_the_text_so_far(tmp_path: Path, number: int) -> None:
     assert "complete" not in types(events)
     assert message.timing is not None
     assert message.timing["stages_ms"] == {"look": 1.0}
+
+
+async def test_a_node_that_has_swallowed_its_cancellation_fails_at_its_next_word(tmp_path: Path) -> None:
+    gate = Gate()
+
+    async def between(emit: RunEmitter, number: int) -> None:
+        if number == 2:
+            with contextlib.suppress(asyncio.CancelledError):
+                await gate.wait()
+            while True:
+                emit("answer", "…", data={"segment": 1})
+                await asyncio.sleep(0)
+
+    # Whoever waited for this node's patience would wait here for ever.
+    async with asyncio.timeout(20), a_stack(tmp_path, between=between, patience_s=1e6) as stack:
+        asked = await stack.ask()
+        await gate.reached.wait()
+        assert await stop(stack, asked) == "stopped"
+        events = await stack.all_of(asked)
+        message = await stack.sessions.message(asked["message_id"])
+
+    assert stack.ran == ["look", "write"]
+    assert types(events)[-1] == "stop"
+    assert message.content == live_answer(events)
+
+
+def test_a_stop_leaves_no_error_that_nobody_looked_at(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def stop_between_two_steps() -> None:
+        gate = Gate()
+        async with a_stack(tmp_path, looking=gate) as stack:
+            asked = await stack.ask()
+            await gate.reached.wait()
+            stopping = await begin_to_stop(stack, asked)
+            gate.opened.set()
+            await stopping
+
+    asyncio.run(stop_between_two_steps())
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
 
 
 async def test_a_node_that_ends_within_the_grace_is_not_cancelled(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ class Stack:
 
 
 @asynccontextmanager
-async def a_stack(folder: Path, **hooks: Any) -> AsyncGenerator[Stack]:
+async def a_stack(folder: Path, *, patience_s: float = 0.2, **hooks: Any) -> AsyncGenerator[Stack]:
     """A process: opened over the journal in `folder`, drained at the end."""
     ran: list[str] = []
     told: list[str] = []
@@ -126,7 +126,7 @@ async def a_stack(folder: Path, **hooks: Any) -> AsyncGenerator[Stack]:
             return cast(Context, Toy(emit=emit, ran=ran, told=told, **hooks))
 
         graph = toy_graph().compile(checkpointer=JournalSaver(journal))
-        runs = Runs(journal, events, sessions, graph, make_context, cancel_patience_s=0.2)
+        runs = Runs(journal, events, sessions, graph, make_context, cancel_patience_s=patience_s)
         yield Stack(
             journal=journal,
             events=events,

@@ -42,8 +42,10 @@ class Reply:
 
 
 def streamed(*deltas: dict[str, Any] | str, usage: dict[str, int] | None = None, **how: Any) -> Reply:
-    """A proper stream of deltas; a string is content."""
+    """A proper stream of deltas; a string is content. With `how` it has no end."""
     chunks: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": _delta(delta)}]} for delta in deltas]
+    if not how:
+        chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     if usage:
         chunks.append({"choices": [], "usage": usage})
     parts = [

@@ -1,5 +1,6 @@
 """The client against a real server that is slow, down, strict or broken."""
 
+import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncGenerator, Generator
@@ -8,11 +9,12 @@ from typing import Any
 
 import anyio
 import pytest
+from langchain_core.messages import AIMessageChunk
 from pydantic import SecretStr
 
 from headrace.context import ChatMessage, ChatOptions, ChatPiece, ChatPrompt
 from headrace.errors import DependencyFailed, DependencyRefused
-from headrace.models.openai_chat import OpenAIChat, model_name
+from headrace.models.openai_chat import OpenAIChat, in_time, model_name
 from headrace.settings import Endpoint
 
 from .servers import Reply, Served, refused, serving, streamed
@@ -181,11 +183,40 @@ async def collect(served: Served, *, into: list[str]) -> None:
             into.append(piece.text)
 
 
-async def test_a_stream_that_breaks_off_is_an_error_and_no_second_attempt() -> None:
-    with serving(streamed("one ", hang_up=True)) as served:
+@pytest.mark.parametrize("hang_up", [True, False])
+async def test_a_stream_that_breaks_off_is_an_error_and_no_second_attempt(hang_up: bool) -> None:
+    # Without a promised length HTTP takes the end of the connection for the end of the answer.
+    with serving(streamed("one ", hang_up=hang_up)) as served:
         with pytest.raises(DependencyFailed):
             await pieces_of(served)
     assert len(served.requests) == 1
+
+
+async def test_a_cancellation_that_comes_together_with_a_piece_is_not_lost() -> None:
+    arriving: asyncio.Future[AIMessageChunk] = asyncio.get_running_loop().create_future()
+
+    async def chunks() -> AsyncGenerator[AIMessageChunk]:
+        yield await arriving
+
+    async def read() -> None:
+        async for _ in in_time(chunks(), 60):
+            pass
+
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(0)
+    arriving.set_result(AIMessageChunk(content="one"))
+    reading.cancel()
+    await asyncio.wait({reading})
+    assert reading.cancelled()
+
+
+async def test_a_character_that_a_server_has_cut_in_two_arrives_whole() -> None:
+    with serving(
+        streamed("水\ud83d", "\udca7。\ud842", {"reasoning": "\ud83d"}, "\udfb7野", "\udca7")
+    ) as served:
+        pieces = await pieces_of(served)
+    assert "".join(piece.text for piece in pieces if piece.kind == "answer") == "水💧。𠮷野\ufffd"
+    assert "".join(piece.text for piece in pieces if piece.kind == "thinking") == ""
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,9 @@ class Serving(uvicorn.Server):
             uvicorn.Config(
                 self._with_state,
                 interface="asgi3",
+                # Named, since uvicorn takes whichever is there, and the other one collects headers and
+                # addresses without end.
+                http="h11",
                 lifespan="off",
                 log_config=None,
                 access_log=False,

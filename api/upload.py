@@ -19,6 +19,8 @@ from .requests import let_go
 
 INCOMING = "incoming"  # in the data folder: what arrives is on the disk where it will stay
 MAX_FILES = 200
+MAX_PARTS = 1000  # other fields are read over; each still takes time
+MAX_IGNORED = 1024 * 1024  # bytes in them
 FIELD = "file"
 
 
@@ -79,6 +81,8 @@ class _Parts:
     limit: int
     files: list[Upload] = field(default_factory=list[Upload])
     ended: bool = False
+    _parts: int = 0
+    _ignored: int = 0
     _header_name: bytes = b""
     _header_value: bytes = b""
     _disposition: bytes = b""
@@ -103,6 +107,12 @@ class _Parts:
 
     def _on_part_begin(self) -> None:
         self._disposition = b""
+        self._parts += 1
+        if self._parts > MAX_PARTS:
+            raise TooLarge(
+                f"More than {MAX_PARTS} parts in one request: send the files alone.",
+                details={"limit": MAX_PARTS},
+            )
 
     def _on_header_field(self, data: bytes, start: int, end: int) -> None:
         self._header_name += data[start:end]
@@ -132,7 +142,7 @@ class _Parts:
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
         if not self._writing:
-            return
+            return self._ignore(end - start)
         upload = self.files[-1]
         upload.size += end - start
         if upload.size > self.limit:
@@ -143,6 +153,14 @@ class _Parts:
                 details={"limit": self.limit, "name": upload.name},
             )
         self._writing.write(data[start:end])
+
+    def _ignore(self, size: int) -> None:
+        self._ignored += size
+        if self._ignored > MAX_IGNORED:
+            raise TooLarge(
+                f"More than {MAX_IGNORED} bytes outside of files: send files in the field {FIELD!r} alone.",
+                details={"limit": MAX_IGNORED},
+            )
 
     def _on_end(self) -> None:
         self.ended = True

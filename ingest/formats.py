@@ -70,6 +70,9 @@ ARCHIVE_PARTS: tuple[tuple[str, Format], ...] = (("word/", "docx"), ("ppt/", "pp
 LARGEST_DIRECTORY = 4 * 1024 * 1024
 
 NAME_LENGTH = 255
+# Control characters, and those that only hide or reorder others: a name must read as what it is. Joiners
+# stay, which emoji and some scripts need.
+UNSEEN = re.compile(r"[\0-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 PDF_MARK_WITHIN = 1024  # readers accept bytes before the mark, and some mailers add them
 
 
@@ -114,7 +117,7 @@ def clean_name(name: str) -> str:
     A long name keeps its suffix. The title is for people; files are kept under their hash.
     """
     name = name.encode("utf-8", "replace").decode("utf-8")
-    name = re.split(r"[/\\]", re.sub(r"[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]", "", name))[-1]
+    name = re.split(r"[/\\]", UNSEEN.sub("", name))[-1]
     name = " ".join(name.split())
     suffix = re.search(r"\.[A-Za-z0-9]{1,10}$", name)
     end = suffix.group() if suffix else ""

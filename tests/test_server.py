@@ -108,6 +108,14 @@ def test_a_link_in_place_of_the_folder_for_uploads_is_replaced_and_its_target_le
     assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["文件.txt"]
 
 
+@pytest.mark.parametrize("begun", [b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ", b"GET /"])
+def test_a_request_head_without_end_is_cut_off(tmp_path: Path, begun: bytes) -> None:
+    with running(tmp_path) as url, socket.create_connection(("127.0.0.1", httpx.URL(url).port)) as client:
+        client.settimeout(10)
+        with pytest.raises(OSError, match=r"(?i)reset|broken pipe"):
+            client.sendall(begun + b"a" * 32 * 1024 * 1024)
+
+
 # --- with a model server ----------------------------------------------------------------------
 
 

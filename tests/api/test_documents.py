@@ -165,6 +165,18 @@ def test_a_name_with_nul_is_cleaned_or_refused(client: httpx.Client, own_kb: str
             422,
             "no_file",
         ),
+        (
+            "multipart/form-data; boundary=b",
+            b'--b\r\nContent-Disposition: form-data; name="x"\r\n\r\ny\r\n' * 1001 + b"--b--\r\n",
+            413,
+            "too_large",
+        ),
+        (
+            "multipart/form-data; boundary=b",
+            b'--b\r\nContent-Disposition: form-data; name="x"\r\n\r\n' + b"y" * 1_100_000 + b"\r\n--b--\r\n",
+            413,
+            "too_large",
+        ),
         ("application/octet-stream", b"x", 415, "unsupported_media_type"),
     ],
 )

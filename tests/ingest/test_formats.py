@@ -110,6 +110,9 @@ def test_media_types_lead_back_to_the_format() -> None:
         ("", "untitled"),
         ("..", "untitled"),
         ("evil\u202egpj.txt", "evilgpj.txt"),
+        ("evil\u2066gpj\u2069\u200f.txt", "evilgpj.txt"),
+        ("\u200b\ufeff.txt", "untitled.txt"),
+        ("👨\u200d👩\u200d👧.txt", "👨\u200d👩\u200d👧.txt"),
         ("\udcff.txt", "?.txt"),
     ],
 )

@@ -1,7 +1,5 @@
 """What a crash can leave beside the catalogue, which alone says what exists."""
 
-from collections.abc import AsyncIterator
-
 from ..context import KeywordIndex, KnowledgeBase, VectorIndex
 from .ports import DocumentCatalogue, Originals
 
@@ -18,13 +16,16 @@ async def clear_unused_originals(catalogue: DocumentCatalogue, files: Originals)
 async def clear_leftovers(
     catalogue: DocumentCatalogue, vectors: VectorIndex, keywords: KeywordIndex, *, model: str
 ) -> list[str]:
-    """Remove index entries whose chunk is not in the catalogue.
+    """Remove index entries whose knowledge base or chunk is not in the catalogue.
 
     Returns the documents with chunks that an index lacks (its folder was lost, or restored from an
     older copy): they are to be worked through again. Nobody may be indexing meanwhile.
     """
     incomplete: dict[str, None] = {}
-    async for kb in _kbs(catalogue):
+    kbs = await _kbs(catalogue)
+    await vectors.keep_only({kb.id for kb in kbs})
+    await keywords.keep_only({kb.id for kb in kbs})
+    for kb in kbs:
         known = await catalogue.chunk_ids(kb.id)
         in_vectors = await vectors.ids(kb.id, kb.embedding_model)
         in_keywords = await keywords.ids(kb.id)
@@ -38,13 +39,11 @@ async def clear_leftovers(
     return [*incomplete]
 
 
-async def _kbs(catalogue: DocumentCatalogue) -> AsyncIterator[KnowledgeBase]:
+async def _kbs(catalogue: DocumentCatalogue) -> list[KnowledgeBase]:
     # All at once before the first is used: pages would shift if one were deleted meanwhile.
     found: list[KnowledgeBase] = []
     while True:
         page, total = await catalogue.list_kbs(page=len(found) // PAGE + 1, page_size=PAGE)
         found.extend(page)
         if not page or len(found) >= total:
-            break
-    for kb in found:
-        yield kb
+            return found

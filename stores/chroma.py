@@ -49,7 +49,11 @@ class ChromaVectors:
             await self._run(lambda batch=batch: self._delete(kb_id, model, batch))
 
     async def drop(self, kb_id: str) -> None:
-        await self._run(lambda: self._drop(kb_id))
+        await self._run(lambda: self._drop(lambda name: name.startswith(_prefix(kb_id))))
+
+    async def keep_only(self, kb_ids: set[str]) -> None:
+        kept = tuple(map(_prefix, kb_ids))
+        await self._run(lambda: self._drop(lambda name: not name.startswith(kept)))
 
     async def ids(self, kb_id: str, model: str) -> set[str]:
         return await self._run(lambda: self._ids(kb_id, model))
@@ -118,10 +122,10 @@ class ChromaVectors:
         if collection := self._collection(kb_id, model):
             collection.delete(ids=[*chunk_ids])
 
-    def _drop(self, kb_id: str) -> None:
+    def _drop(self, is_meant: Callable[[str], bool]) -> None:
         client = self._opened()
         for collection in client.list_collections():
-            if collection.name.startswith(_prefix(kb_id)):
+            if is_meant(collection.name):
                 client.delete_collection(collection.name)
 
     def _ids(self, kb_id: str, model: str) -> set[str]:

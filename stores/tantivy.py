@@ -27,6 +27,7 @@ WRITER_HEAP = 15_000_000
 MOST_QUERY_TOKENS = 256
 # tantivy's BM25 keeps the factor k1 + 1, with k1 = 1.2.
 SATURATION = 2.2
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class TantivyKeywords:
@@ -57,6 +58,11 @@ class TantivyKeywords:
 
     async def drop(self, kb_id: str) -> None:
         await self._change(kb_id, lambda: self._drop(kb_id))
+
+    async def keep_only(self, kb_ids: set[str]) -> None:
+        for kb_id in await run_sync(_translating, self._kb_ids):
+            if kb_id not in kb_ids:
+                await self.drop(kb_id)
 
     async def ids(self, kb_id: str) -> set[str]:
         return await run_sync(_translating, lambda: self._ids(kb_id))
@@ -104,6 +110,9 @@ class TantivyKeywords:
         path = self._path(kb_id)
         if path.exists():
             shutil.rmtree(path)
+
+    def _kb_ids(self) -> list[str]:
+        return [path.name for path in self._folder.glob("*") if path.is_dir() and _ID.fullmatch(path.name)]
 
     def _ids(self, kb_id: str) -> set[str]:
         index = self._opened(kb_id, create=False)
@@ -163,7 +172,7 @@ class TantivyKeywords:
             return self._indexes[kb_id]
 
     def _path(self, kb_id: str) -> Path:
-        if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", kb_id):
+        if not _ID.fullmatch(kb_id):
             raise ValueError(f"not an id: {kb_id!r}")
         return self._folder / kb_id
 
@@ -197,8 +206,8 @@ def _query(schema: tantivy.Schema, tokens: Sequence[str], field: str, among: Seq
 
 
 def _check_version(folder: Path) -> None:
-    file = folder / "schema_version"
-    found = file.read_text(encoding="utf-8").strip() if file.exists() else str(SCHEMA_VERSION)
+    # Empty: a crash came between making the file and writing into it.
+    found = _marked_version(folder) or str(SCHEMA_VERSION)
     if not found.isdecimal() or int(found) > SCHEMA_VERSION:
         raise StartRefused(
             f"{folder} was written by a newer headrace (schema {found}, this one knows {SCHEMA_VERSION}): "
@@ -207,9 +216,13 @@ def _check_version(folder: Path) -> None:
 
 
 def _mark_version(folder: Path) -> None:
+    if not _marked_version(folder):
+        (folder / "schema_version").write_text(f"{SCHEMA_VERSION}\n", encoding="utf-8")
+
+
+def _marked_version(folder: Path) -> str:
     file = folder / "schema_version"
-    if not file.exists():
-        file.write_text(f"{SCHEMA_VERSION}\n", encoding="utf-8")
+    return file.read_text(encoding="utf-8").strip() if file.exists() else ""
 
 
 def _translating(work: Callable[[], T]) -> T:

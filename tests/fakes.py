@@ -84,6 +84,9 @@ class FakeVectors:
     async def drop(self, kb_id: str) -> None:
         self.entries = {key: value for key, value in self.entries.items() if key[0] != kb_id}
 
+    async def keep_only(self, kb_ids: set[str]) -> None:
+        self.entries = {key: value for key, value in self.entries.items() if key[0] in kb_ids}
+
     async def ids(self, kb_id: str, model: str) -> set[str]:
         return set(self.entries.get((kb_id, model), {}))
 
@@ -129,6 +132,9 @@ class FakeKeywords:
 
     async def drop(self, kb_id: str) -> None:
         self.entries.pop(kb_id, None)
+
+    async def keep_only(self, kb_ids: set[str]) -> None:
+        self.entries = {id: entries for id, entries in self.entries.items() if id in kb_ids}
 
     async def ids(self, kb_id: str) -> set[str]:
         return set(self.entries.get(kb_id, {}))

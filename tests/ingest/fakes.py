@@ -193,6 +193,9 @@ class MemoryVectors:
     async def drop(self, kb_id: str) -> None:
         self.entries.pop(kb_id, None)
 
+    async def keep_only(self, kb_ids: set[str]) -> None:
+        self.entries = {id: entries for id, entries in self.entries.items() if id in kb_ids}
+
     async def ids(self, kb_id: str, model: str) -> set[str]:
         return {*self.entries.get(kb_id, {})}
 
@@ -227,6 +230,9 @@ class MemoryKeywords:
 
     async def drop(self, kb_id: str) -> None:
         self.entries.pop(kb_id, None)
+
+    async def keep_only(self, kb_ids: set[str]) -> None:
+        self.entries = {id: entries for id, entries in self.entries.items() if id in kb_ids}
 
     async def ids(self, kb_id: str) -> set[str]:
         return {*self.entries.get(kb_id, {})}

@@ -322,6 +322,32 @@ async def test_a_crash_while_deleting_is_finished_at_the_next_start(place: Place
     assert document.sha256 not in await place.files.hashes()
 
 
+async def test_a_crash_while_a_knowledge_base_is_deleted_leaves_no_part_of_it(
+    place: Place, kb: KnowledgeBase
+) -> None:
+    async with place.running() as ingestion:
+        for name in ("a.txt", "b.txt"):
+            await ingestion.finished((await ingestion.add(kb, name=name, content=name.encode())).id)
+
+    class CrashingVectors(type(place.vectors)):
+        async def drop(self, kb_id: str) -> None:
+            raise Crash
+
+    working = place.vectors
+    place.vectors = CrashingVectors(entries=working.entries)
+    with pytest.raises(Crash):
+        await place.ingestion().delete_kb(kb.id)
+    place.vectors = working
+    other = place.catalogue.create_kb("other")
+    async with place.running() as ingestion:
+        await ingestion.finished((await ingestion.add(other, name="c.txt", content=b"Other.")).id)
+
+    assert [*place.catalogue.kbs] == [other.id]
+    assert place.indexed(kb) == set()
+    assert len(place.indexed(other)) == 1
+    assert len(await place.files.hashes()) == 1
+
+
 async def test_originals_without_a_document_are_cleared_at_start(place: Place, kb: KnowledgeBase) -> None:
     orphan = await place.files.save(b"A crash came before its row.")
     async with place.running() as ingestion:

@@ -182,6 +182,16 @@ async def test_knowledge_bases_are_kept_apart(index: KeywordIndex) -> None:
     assert await index.ids("kb2") == {"c"}
 
 
+async def test_only_some_knowledge_bases_can_be_kept(index: KeywordIndex) -> None:
+    for kb in ("kb2", "kb3"):
+        await index.add(kb, [an_entry("b", "年假 leave")])
+    await index.keep_only({"kb", "kb3", "new"})
+    assert [await index.ids(kb) for kb in ("kb", "kb2", "kb3")] == [set(TEXTS), set(), {"b"}]
+    assert await index.search("kb2", "年假", limit=5) == []
+    await index.keep_only(set())
+    assert await index.ids("kb") == set()
+
+
 async def test_equal_scores_come_in_the_order_of_ids(index: KeywordIndex) -> None:
     await index.add("kb2", [an_entry(id, "合同 contract") for id in ("c", "a", "b")])
     assert ids_of(await index.search("kb2", "contract", limit=5)) == ["a", "b", "c"]
@@ -239,6 +249,20 @@ async def test_an_id_is_never_a_path(tmp_path: Path, tokens: Tokens) -> None:
     with pytest.raises(DependencyFailed):
         await TantivyKeywords(tmp_path / "keywords", tokens).drop("../precious")
     assert (tmp_path / "precious").exists()
+
+
+async def test_a_version_that_a_crash_left_unwritten_is_written_with_the_next_index(
+    tmp_path: Path, tokens: Tokens
+) -> None:
+    (tmp_path / "schema_version").touch()
+    await TantivyKeywords(tmp_path, tokens).add("kb", [an_entry("a", "年假")])
+    assert (tmp_path / "schema_version").read_text(encoding="utf-8") == "1\n"
+
+
+async def test_what_is_no_index_is_left_where_it_is(tmp_path: Path, tokens: Tokens) -> None:
+    (tmp_path / "lost+found").mkdir()
+    await TantivyKeywords(tmp_path, tokens).keep_only(set())
+    assert (tmp_path / "lost+found").exists()
 
 
 def test_a_folder_of_a_newer_version_is_refused(tmp_path: Path, tokens: Tokens) -> None:

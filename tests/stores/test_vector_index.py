@@ -101,6 +101,15 @@ async def test_knowledge_bases_and_models_are_kept_apart(index: VectorIndex) -> 
     assert await index.ids("kb2", MODEL) == {"b"}
 
 
+async def test_only_some_knowledge_bases_can_be_kept(index: VectorIndex) -> None:
+    for kb in ("kb1", "库2", "kb3"):
+        await index.add(kb, MODEL, [an_entry("a", vector=at(0))])
+    await index.keep_only({"库2", "kb3", "new"})
+    assert [await index.ids(kb, MODEL) for kb in ("kb1", "库2", "kb3")] == [set(), {"a"}, {"a"}]
+    await index.keep_only(set())
+    assert await index.ids("kb3", MODEL) == set()
+
+
 async def test_more_entries_than_one_batch_all_arrive(index: VectorIndex) -> None:
     await index.add("kb", MODEL, [an_entry(f"c{n}", vector=at(n / 10)) for n in range(1_300)])
     assert len(await index.ids("kb", MODEL)) == 1_300

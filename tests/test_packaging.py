@@ -45,7 +45,7 @@ def test_a_wheel_holds_the_page_the_samples_and_the_prompts(tmp_path: Path) -> N
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         held = set(archive.namelist())
-    for pattern in ("web/**/*", "examples/documents/*", "prompts/*.yaml"):
+    for pattern in ("web/**/*", "examples/documents/*", "examples/questions.jsonl", "prompts/*.yaml"):
         wanted = {f"headrace/{path.relative_to(ROOT)}" for path in ROOT.glob(pattern) if path.is_file()}
         assert wanted
         assert wanted <= held, pattern

@@ -38,7 +38,7 @@ Graph = CompiledStateGraph[Any, Any, Any, Any]
 RECURSION_LIMIT = 50
 # Time to reach the next step, then time for the last words of a cancelled node (a citation held back):
 # together what may still be told after a stop.
-STOP_GRACE_S = 0.2
+STOP_GRACE_S = 0.15
 LAST_WORDS_S = 0.05
 # How long `stop` waits for the end that it has asked for, before it answers "stopping".
 STOP_WAIT_S = 2.0

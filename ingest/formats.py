@@ -112,16 +112,19 @@ def suffix_of(name: str) -> str:
 
 
 def clean_name(name: str) -> str:
-    """A file's name as a title: no folders, no control characters, at most 255 characters, never empty.
+    """A file's name as a title: without its folders, otherwise as `clean_title`."""
+    return clean_title(re.split(r"[/\\]", UNSEEN.sub("", name))[-1])
 
-    A long name keeps its suffix. The title is for people; files are kept under their hash.
+
+def clean_title(title: str) -> str:
+    """No control or hidden characters, at most 255 characters, never empty; a long one keeps its suffix.
+
+    The title is for people; files are kept under their hash.
     """
-    name = name.encode("utf-8", "replace").decode("utf-8")
-    name = re.split(r"[/\\]", UNSEEN.sub("", name))[-1]
-    name = " ".join(name.split())
-    suffix = re.search(r"\.[A-Za-z0-9]{1,10}$", name)
+    title = " ".join(UNSEEN.sub("", title.encode("utf-8", "replace").decode("utf-8")).split())
+    suffix = re.search(r"\.[A-Za-z0-9]{1,10}$", title)
     end = suffix.group() if suffix else ""
-    stem = name[: len(name) - len(end)].strip(" .") or "untitled"
+    stem = title[: len(title) - len(end)].strip(" .") or "untitled"
     return stem[: NAME_LENGTH - len(end)] + end
 
 

@@ -26,7 +26,16 @@ from ..context import (
 from ..errors import HeadraceError, NotFound, TooLarge, Unreadable
 from ..settings import Settings
 from .chunking import Chunks, chunk, search_text
-from .formats import MEDIA_TYPES, SUFFIXES, Format, clean_name, format_of, format_of_media_type, suffix_of
+from .formats import (
+    MEDIA_TYPES,
+    SUFFIXES,
+    Format,
+    clean_name,
+    clean_title,
+    format_of,
+    format_of_media_type,
+    suffix_of,
+)
 from .leftovers import clear_leftovers, clear_unused_originals
 from .parse.process import Parser
 from .parsed import Parsed
@@ -147,7 +156,7 @@ class Ingestion:
         content = text.encode("utf-8", "replace")
         self._refuse_size(title, len(text.strip()) and len(content))
         return await self._keep(
-            kb, clean_name(title), MEDIA_TYPES[_text_format(title, text)], content, len(content)
+            kb, clean_title(title), MEDIA_TYPES[_text_format(title, text)], content, len(content)
         )
 
     async def reparse(self, document_id: str) -> Document:

@@ -106,7 +106,11 @@ async function loadKbs() {
 
 function addressed() {
   const match = /^#\/sessions\/([^/]+)$/.exec(location.hash);
-  return match ? decodeURIComponent(match[1]) : null;
+  try {
+    return match ? decodeURIComponent(match[1]) : null;
+  } catch {
+    return null; // a link that was cut in the middle of a character
+  }
 }
 
 async function openAddressed() {

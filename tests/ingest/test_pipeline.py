@@ -181,6 +181,11 @@ async def test_another_embedding_model_is_a_conflict_that_says_what_to_do(place:
     assert "10.0.0.7" not in f"{caught.value.message} {caught.value.details}"
 
 
+async def test_a_slash_in_the_title_of_a_text_is_no_folder(place: Place, kb: KnowledgeBase) -> None:
+    added = await place.ingestion().add_text(kb, title="输入/输出 A/B test", text="Two of them.")
+    assert added.title == "输入/输出 A/B test"
+
+
 async def test_text_is_added_under_its_title(place: Place, kb: KnowledgeBase) -> None:
     async with place.running() as ingestion:
         added = await ingestion.add_text(kb, title="Opening hours", text="# Summer\n\nOpen from 8 to 20.\n")

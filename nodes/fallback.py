@@ -5,10 +5,10 @@ from langgraph.runtime import Runtime
 from ..context import ChatMessage, ChatPrompt, Context
 from ..errors import DependencyFailed
 from ..state import Asked, RagState, Update
-from .fencing import neutralised
+from .answering.fencing import neutralised
+from .answering.streaming import Teller, chat_options, stream_answer
+from .reporting.warn import warn
 from .stage import stage
-from .streaming import Teller, chat_options, stream_answer
-from .warn import warn
 
 
 @stage

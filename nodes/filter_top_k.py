@@ -4,8 +4,8 @@ from langgraph.runtime import Runtime
 
 from ..context import Context
 from ..state import Departure, Hit, RagState, Update
-from .departures import departed
 from .merge.pieces import order
+from .reporting.departures import departed
 from .stage import stage
 
 

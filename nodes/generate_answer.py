@@ -4,10 +4,10 @@ from langgraph.runtime import Runtime
 
 from ..context import Context
 from ..state import RagState, Update
-from .citations import public_tags
-from .prompting import read_material, render
+from .answering.citations import public_tags
+from .answering.prompting import read_material, render
+from .answering.streaming import Teller, chat_options, stream_answer
 from .stage import stage
-from .streaming import Teller, chat_options, stream_answer
 
 
 @stage

@@ -4,7 +4,7 @@ from langgraph.runtime import Runtime
 
 from ..context import Context
 from ..state import RagState, Turn, Update
-from .decoding import without_thinking
+from .answering.decoding import without_thinking
 from .stage import stage
 
 # Messages beyond the wanted turns that are looked at, since some turns are unfinished (pipeline §1).

@@ -13,8 +13,8 @@ from .merge.parents import parent_ids, with_parents
 from .merge.pieces import Piece, left, order
 from .merge.sequences import joined
 from .merge.short_context import extended, neighbour_ids
+from .reporting.warn import warn
 from .stage import stage
-from .warn import warn
 
 # Rounds of reading neighbours: seven chunks on a side make up the shortest useful text of the
 # shortest chunks; longer chains of shorter ones are not worth more reads.

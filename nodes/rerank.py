@@ -11,10 +11,10 @@ from ..context import Context, Reranker, Tokens
 from ..errors import DependencyFailed, DependencyRefused
 from ..state import Asked, Departure, Hit, RagState, RerankVerdict, Update
 from ..text.cleaning import clean_passage
-from .departures import departed
-from .diversity import maximal_marginal_relevance, without_near_duplicates
+from .reporting.departures import departed
+from .reporting.warn import warn
+from .searching.diversity import maximal_marginal_relevance, without_near_duplicates
 from .stage import stage
-from .warn import warn
 
 # Pipeline §4: the threshold is lowered once when nothing passes; the best one is kept if it is not hopeless.
 LEAST_THRESHOLD = 0.3

@@ -4,9 +4,9 @@ from langgraph.runtime import Runtime
 
 from ..context import Context
 from ..state import RagState, Update
-from .hybrid import hybrid_search, search_for
+from .reporting.warn import warn
+from .searching.hybrid import hybrid_search, search_for
 from .stage import stage
-from .warn import warn
 
 
 @stage

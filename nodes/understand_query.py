@@ -8,14 +8,14 @@ from ..context import ChatMessage, ChatModel, ChatOptions, ChatPrompt, Context, 
 from ..errors import HeadraceError
 from ..state import Asked, RagState, StageWarning, Turn, Update
 from ..text.similarity import jaccard, normalise
-from .citations import without_tags
-from .decoding import without_thinking
-from .fencing import neutralised
+from .answering.citations import without_tags
+from .answering.decoding import without_thinking
+from .answering.fencing import neutralised
+from .reporting.warn import warn
+from .reporting.window import window
 from .stage import stage
-from .understand_parse import parse_understanding
-from .understand_rules import Understood, small_talk, understand_by_rules
-from .warn import warn
-from .window import window
+from .understanding.parse import parse_understanding
+from .understanding.rules import Understood, small_talk, understand_by_rules
 
 # Intents that need the knowledge base; without a web search, `web_search` is one of them.
 RETRIEVAL_INTENTS = frozenset({"kb_search", "web_search", "clarification", "summarize"})

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ...context import Chunk
 from ...state import Departure, Hit
-from ..departures import departed
+from ..reporting.departures import departed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from langgraph.runtime import Runtime
 
+from headrace.nodes.answering.prompting import read_material, render
 from headrace.nodes.assemble_context import assemble_context
-from headrace.nodes.prompting import read_material, render
 from headrace.state import Update
 
 from ..fakes import ScriptedChat, World, a_chunk, a_hit, a_turn, asked

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from ..state import Departure, Hit
-from ..text.similarity import jaccard
-from .departures import departed
+from ...state import Departure, Hit
+from ...text.similarity import jaccard
+from ..reporting.departures import departed
 
 NEAR_DUPLICATE = 0.85  # Jaccard of token sets (pipeline §4.6)
 

@@ -7,11 +7,11 @@ import pytest
 
 from headrace.context import ChatOptions, ChatPiece, ChatPrompt
 from headrace.errors import DependencyFailed, DependencyRefused
-from headrace.nodes.streaming import Teller, chat_options, stream_answer
-from headrace.nodes.window import window
+from headrace.nodes.answering.streaming import Teller, chat_options, stream_answer
+from headrace.nodes.reporting.window import window
 from headrace.state import Update
 
-from ..fakes import RecordingEmitter, ScriptedChat, World, asked, usage_piece
+from ...fakes import RecordingEmitter, ScriptedChat, World, asked, usage_piece
 
 pytestmark = pytest.mark.anyio
 

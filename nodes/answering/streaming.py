@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from ..context import ChatOptions, ChatPrompt, Context, Emitter
-from ..errors import DependencyRefused
-from ..state import Asked, Update, Usage
+from ...context import ChatOptions, ChatPrompt, Context, Emitter
+from ...errors import DependencyRefused
+from ...state import Asked, Update, Usage
 from .decoding import AnswerDecoder, Kind
 
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from html import escape, unescape
 
-from ..context import Document
-from ..state import Hit
+from ...context import Document
+from ...state import Hit
 
 # Longest tag that is recognised, and so the most that is ever held back from a reader.
 TAG_LIMIT = 240

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.nodes.fencing import neutralised
+from headrace.nodes.answering.fencing import neutralised
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.nodes.citations import (
+from headrace.nodes.answering.citations import (
     TAG_LIMIT,
     CitationExpander,
     aliases_for,
@@ -15,7 +15,7 @@ from headrace.nodes.citations import (
     without_tags,
 )
 
-from ..fakes import a_document, a_hit
+from ...fakes import a_document, a_hit
 
 TAGS = {"c1": "[ONE]", "c2": "[TWO]"}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.nodes.understand_parse import parse_understanding
+from headrace.nodes.understanding.parse import parse_understanding
 
 QUERY = "那2021年呢？"
 

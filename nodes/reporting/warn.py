@@ -1,7 +1,7 @@
 """A warning on both ways out: to the reader's stream and into the state."""
 
-from ..context import Emitter
-from ..state import StageWarning
+from ...context import Emitter
+from ...state import StageWarning
 
 
 def warn(emit: Emitter, stage: str, code: str, message: str) -> StageWarning:

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from ..context import ChatMessage, ChatPrompt, Context, Document, Prompts, Quotable
-from ..state import Hit, RagState, Turn
+from ...context import ChatMessage, ChatPrompt, Context, Document, Prompts, Quotable
+from ...state import Hit, RagState, Turn
 from .citations import without_tags
 from .fencing import neutralised
 

@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from ..state import Intent
-from .understand_rules import Understood
+from ...state import Intent
+from .rules import Understood
 
 INTENTS = frozenset(get_args(Intent))
 

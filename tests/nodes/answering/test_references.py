@@ -1,8 +1,8 @@
 """References as they go over the wire."""
 
-from headrace.nodes.references import to_references
+from headrace.nodes.answering.references import to_references
 
-from ..fakes import a_document, a_hit
+from ...fakes import a_document, a_hit
 
 
 def test_a_reference_has_the_wire_names_and_the_passage_instead_of_content() -> None:

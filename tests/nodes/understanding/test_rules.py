@@ -2,9 +2,9 @@
 
 import pytest
 
-from headrace.nodes.understand_rules import completed, is_follow_up, small_talk, understand_by_rules
+from headrace.nodes.understanding.rules import completed, is_follow_up, small_talk, understand_by_rules
 
-from ..fakes import a_turn
+from ...fakes import a_turn
 
 
 @pytest.mark.parametrize(

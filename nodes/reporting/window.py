@@ -4,7 +4,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ..context import Emitter
+from ...context import Emitter
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """What fits into a context."""
 
-from headrace.nodes.budget import LEAST_PASSAGE, PASSAGE_OVERHEAD, fit, shortened, token_estimate
+from headrace.nodes.answering.budget import LEAST_PASSAGE, PASSAGE_OVERHEAD, fit, shortened, token_estimate
 
 ZH = "差旅报销应在出差结束后十个工作日内提交，逾期不予受理。" * 40
 EN = "Travel expenses are refunded within ten working days after approval. " * 40

@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from ..context import Chunk, Context, KnowledgeBase, QueryTerms, Scored, require_same_model
-from ..errors import DependencyFailed
-from ..state import Asked, Departure, Hit, Source
-from ..text.fusion import COVERAGE_WEIGHTS, Fused, by_coverage, greatest_bm25, weighted_rrf
-from ..text.language import language_of
+from ...context import Chunk, Context, KnowledgeBase, QueryTerms, Scored, require_same_model
+from ...errors import DependencyFailed
+from ...state import Asked, Departure, Hit, Source
+from ...text.fusion import COVERAGE_WEIGHTS, Fused, by_coverage, greatest_bm25, weighted_rrf
+from ...text.language import language_of
 
 T = TypeVar("T")
 U = TypeVar("U")

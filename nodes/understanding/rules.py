@@ -13,8 +13,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..state import Intent, Turn
-from .citations import cited_titles, without_tags
+from ...state import Intent, Turn
+from ..answering.citations import cited_titles, without_tags
 
 # --- small talk -------------------------------------------------------------------------------
 
@@ -335,7 +335,7 @@ def put_in_place(term: str, topic: str) -> str:
 
 
 def _same_head(term: str, topic: str) -> str:
-    """"hill library" for "harbour library": phrases behind an article that end in the same noun."""
+    """ "hill library" for "harbour library": phrases behind an article that end in the same noun."""
     *modifiers, head = term.split()
     if not modifiers:
         return ""

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..context import Document
-from ..state import Hit
+from ...context import Document
+from ...state import Hit
 
 
 def to_references(

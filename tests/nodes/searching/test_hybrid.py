@@ -7,10 +7,10 @@ import pytest
 
 from headrace.context import Chunk, Scored
 from headrace.errors import Conflict, DependencyFailed
-from headrace.nodes.hybrid import Search, candidates, hybrid_search, passing, with_other_language
+from headrace.nodes.searching.hybrid import Search, candidates, hybrid_search, passing, with_other_language
 from headrace.text.fusion import COVERAGE_WEIGHTS, Fused
 
-from ..fakes import FakeEmbedder, FakeKeywords, FakeVectors, World, a_chunk
+from ...fakes import FakeEmbedder, FakeKeywords, FakeVectors, World, a_chunk
 
 pytestmark = pytest.mark.anyio
 

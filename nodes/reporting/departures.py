@@ -1,6 +1,6 @@
 """Why hits left, in the words of one stage."""
 
-from ..state import Departure, Hit
+from ...state import Departure, Hit
 
 
 def departed(hit: Hit, stage: str, reason: str, *, limit: float | None = None) -> Departure:

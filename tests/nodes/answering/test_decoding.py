@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.nodes.decoding import AnswerDecoder, ThinkSplitter, without_thinking
+from headrace.nodes.answering.decoding import AnswerDecoder, ThinkSplitter, without_thinking
 
 FRAGMENTS = st.lists(
     st.sampled_from(

@@ -1,0 +1,1 @@
+"""What an answer is made of: prompt, budget, citations, stream."""

@@ -1,0 +1,1 @@
+"""What a stage tells beside its result: who left, warnings, progress."""

@@ -1,0 +1,1 @@
+"""Hybrid search, and which of its hits say the same."""

@@ -1,0 +1,1 @@
+"""What a question means: by rules, and from what a model said."""

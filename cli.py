@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from . import environment  # noqa: F401  # pyright: ignore[reportUnusedImport]  # before the libraries that read it
+from .api.cleaning import without_controls
 from .client import API, Client, files_below, reach
 from .doctor import examine, lines
 from .errors import HeadraceError
@@ -486,7 +487,8 @@ def _print_json(document: object) -> None:
 
 
 def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    # Some of it is a model server's: it must not be able to steer the terminal.
+    print(without_controls(text), file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -207,6 +207,13 @@ def test_a_missing_path_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "没有.txt" in capsys.readouterr().err
 
 
+def test_what_is_told_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--data", str(tmp_path), "ingest", str(tmp_path / "\x1b[2J没有.txt"), "--kb", "x"]) == 1
+    told = capsys.readouterr().err
+    assert "没有.txt" in told
+    assert "\x1b" not in told
+
+
 def test_doctor_says_what_is_missing_and_how_to_get_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -300,9 +300,13 @@ class ChatOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatPiece:
-    """One piece of a streamed answer. `usage` comes with the last piece where the provider counts."""
+    """One piece of a streamed answer. `usage` comes with the last piece where the provider counts.
 
-    kind: Literal["thinking", "answer", "usage"]
+    `unfinished` is said where a stream ended in good order but without the provider's word that the
+    answer is whole; its text is a sentence for a person.
+    """
+
+    kind: Literal["thinking", "answer", "usage", "unfinished"]
     text: str = ""
     usage: Usage = field(default_factory=Usage)
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from ...context import ChatOptions, ChatPrompt, Context, Emitter
 from ...errors import DependencyRefused
-from ...state import Asked, Update, Usage
+from ...state import Asked, StageWarning, Update, Usage
+from ..reporting.warn import warn
 from .decoding import AnswerDecoder, Kind
 
 
@@ -36,6 +37,7 @@ async def stream_answer(
     """
     decoder = AnswerDecoder(tags)
     usage: Usage = {}
+    warnings: list[StageWarning] = []
     try:
         async for piece in context.chat.stream(prompt, options):
             match piece.kind:
@@ -45,13 +47,16 @@ async def stream_answer(
                     teller.tell([("thinking", piece.text)] if piece.text else [])
                 case "usage":
                     usage = piece.usage
+                case "unfinished":
+                    warnings.append(warn(context.emit, "generate_answer", "chat_unfinished", piece.text))
     finally:
         teller.tell(decoder.close())
     if decoder.declined and not teller.text("answer").strip():
         teller.tell([("answer", context.prompts.text("fallback", "declined", language=prompt.language))])
     if not teller.text("answer").strip():
         raise DependencyRefused("chat", "The chat model gave an empty answer.", code="empty_answer")
-    return _update(teller, usage, model=context.chat.name, declined=decoder.declined)
+    update = _update(teller, usage, model=context.chat.name, declined=decoder.declined)
+    return {**update, "warnings": warnings} if warnings else update
 
 
 def chat_options(asked: Asked) -> ChatOptions:

@@ -31,6 +31,14 @@ async def test_the_emitted_pieces_joined_are_the_answer() -> None:
     assert all(event.content for event in world.emit.events)
 
 
+async def test_an_answer_that_may_be_cut_short_is_kept_with_a_warning() -> None:
+    world = World()
+    update = await streamed(world, ScriptedChat(["十天", ChatPiece(kind="unfinished", text="No end.")]))
+    assert update.get("answer") == "十天"
+    assert [warning["code"] for warning in update.get("warnings", [])] == ["chat_unfinished"]
+    assert [event.content for event in world.emit.of("warning")] == ["No end."]
+
+
 async def test_usage_and_the_model_s_name_are_noted() -> None:
     update = await streamed(World(), ScriptedChat(["Ten.", usage_piece(9, 2)], name="qwen"))
     assert (update.get("usage"), update.get("model")) == (

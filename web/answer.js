@@ -141,7 +141,7 @@ export class Answer {
     // Writing the same words again would make a screen reader repeat an alert.
     if (note.textContent !== content) note.textContent = content;
     warnings.hidden = !view.warnings.length;
-    warnings.replaceChildren(...view.warnings.map(({ text: line, code }) => h("li", {}, line || code)));
+    warnings.replaceChildren(...view.warnings.map(({ text, code }) => h("li", {}, inWords({ code, message: text }) || code)));
   }
 
   #showActions(view, text, running) {

@@ -21,6 +21,8 @@ const TEXTS = {
     chat_unreachable: "连接不上语言模型服务，请确认它在运行，并检查 HEADRACE_CHAT_BASE_URL。",
     chat_unreadable: "语言模型服务的应答不是 OpenAI 兼容的格式，请检查 HEADRACE_CHAT_BASE_URL。",
     chat_timeout: "语言模型服务太久没有应答。请稍后再问，或调大 HEADRACE_CHAT_TIMEOUT_S。",
+    chat_unfinished: "语言模型服务没有说明回答已经完整，末尾可能缺失。",
+    unreadable_rewrite: "语言模型没有按要求改写问题，已按原话检索。",
     empty_answer: "语言模型没有给出内容，请再问一次。",
     shutting_down: "服务正在关闭，请稍后再试。",
     internal_error: "服务内部出错，详情见服务端日志。",

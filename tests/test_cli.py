@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Generator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,11 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         env=environment,
         timeout=120,
     )
+
+
+def test_the_program_tells_its_version() -> None:
+    told = run("--version")
+    assert (told.returncode, told.stdout) == (0, f"headrace {version('headrace')}\n")
 
 
 def test_ingest_takes_folders_and_says_what_became_of_them(

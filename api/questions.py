@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..checkpoints.ids import new_id
 from ..context import KnowledgeBase, require_same_model
 from ..errors import BadRequest, NotFound
+from ..ids import new_id
 from ..settings import effective_knobs
 from ..state import Asked
 from ..text.language import language_of

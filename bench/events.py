@@ -22,10 +22,10 @@ from typing import Any, cast
 
 from headrace.checkpoints.event_rows import Event, Told
 from headrace.checkpoints.events import EventLog, RunEmitter
-from headrace.checkpoints.ids import new_id
 from headrace.checkpoints.journal import Journal, open_journal
 from headrace.checkpoints.run_rows import End, end_run, insert_run
 from headrace.checkpoints.sessions import Sessions
+from headrace.ids import new_id
 from headrace.state import Asked
 
 POLL_S = 0.1

@@ -13,6 +13,7 @@ from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
 from ..errors import NotFound
+from ..ids import new_id
 from .event_rows import (
     MOST_PER_READ,
     TEXT_TYPES,
@@ -30,7 +31,6 @@ from .event_rows import (
     to_body,
     without_voided,
 )
-from .ids import new_id
 from .journal import Journal, Work
 
 __all__ = ["EmitterClosed", "Event", "EventLog", "EventLost", "RunEmitter", "without_voided"]

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, Literal
 
 from ..errors import BadRequest, Conflict, NotFound
+from ..ids import new_id
 from ..state import Hit, Turn
 from .clock import now
-from .ids import new_id
 from .journal import Journal
 from .references import fill_contents, to_hits
 from .schema import delete_runs

@@ -12,9 +12,9 @@ from typing import Any
 import aiosqlite
 import anyio
 
-from ..checkpoints.ids import new_id
 from ..context import Chunk, Document, DocumentStatus, KnowledgeBase
 from ..errors import BadRequest, Conflict, DependencyFailed, NotFound, StartRefused
+from ..ids import new_id
 from .catalogue_rows import chunk_row, insert, to_chunk, to_document, to_kb, update
 from .catalogue_schema import prepare
 

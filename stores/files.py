@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 from anyio.to_thread import run_sync
 
-from ..checkpoints.ids import new_id
 from ..errors import NotFound
+from ..ids import new_id
 
 PIECE = 1 << 20
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from headrace.checkpoints.events import RunEmitter
-from headrace.checkpoints.ids import new_id
 from headrace.errors import Conflict, DependencyFailed, NotFound
+from headrace.ids import new_id
 
 from .toys import PIECES, Gate, a_stack, an_asked, live_answer, types
 

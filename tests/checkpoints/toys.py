@@ -11,13 +11,13 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from headrace.checkpoints.events import Event, EventLog, RunEmitter
-from headrace.checkpoints.ids import new_id
 from headrace.checkpoints.journal import Journal, open_journal
 from headrace.checkpoints.runs import Runs
 from headrace.checkpoints.saver import JournalSaver
 from headrace.checkpoints.sessions import Sessions
 from headrace.checkpoints.texts import KeptTexts
 from headrace.context import Context
+from headrace.ids import new_id
 from headrace.state import Ask, Asked, RagState, Update
 
 PIECES = ("水", "从渠", "中来。", " Water ", "comes ", "down.")

@@ -2,7 +2,7 @@
 
 import uuid
 
-from headrace.checkpoints.ids import new_id
+from headrace.ids import new_id
 
 
 def test_ids_are_uuids_of_version_7() -> None:

@@ -23,7 +23,7 @@ from .api.guard import Guard
 from .api.routes import routes
 from .api.stack import Shared, Stack
 from .api.upload import INCOMING
-from .checkpoints.events import EventLog, RunEmitter
+from .checkpoints.events import EventLog
 from .checkpoints.journal import open_journal
 from .checkpoints.runs import Runs
 from .checkpoints.saver import JournalSaver
@@ -41,7 +41,6 @@ from .models.rerank import make_reranker
 from .prompts.loader import load_prompts
 from .serving import bind, serve_until_signalled, url_of
 from .settings import Settings, load_settings
-from .state import Asked
 from .stores.catalogue import open_catalogue
 from .stores.chroma import ChromaVectors
 from .stores.files import OriginalFiles
@@ -107,11 +106,8 @@ async def open_stack(
                 reranker=reranker,
             )
 
-        def context_of_run(asked: Asked, emit: RunEmitter) -> Context:
-            return context(emit)
-
         graph = build().compile(checkpointer=JournalSaver(journal))
-        runs = Runs(journal, events, sessions, graph, context_of_run)
+        runs = Runs(journal, events, sessions, graph, context)
         opened.push_async_callback(_bounded, "runs", DRAIN_S, partial(runs.drain, grace_s=DRAIN_GRACE_S))
         parser = ParserProcess(settings)
         ingestion = Ingestion(

@@ -75,7 +75,7 @@ class Runs:
         events: EventLog,
         sessions: Sessions,
         graph: Graph,
-        make_context: Callable[[Asked, RunEmitter], Context],
+        make_context: Callable[[RunEmitter], Context],
         *,
         cancel_patience_s: float = CANCEL_PATIENCE_S,
         most_resumes: int = MOST_RESUMES,
@@ -259,7 +259,7 @@ class Runs:
         state = await self._graph.ainvoke(
             Ask(request=run.asked),
             run.config,
-            context=self._make_context(run.asked, run.emitter),
+            context=self._make_context(run.emitter),
             durability="sync",
             control=run.control,
         )

@@ -20,6 +20,8 @@ from headrace.context import Context
 from headrace.ids import new_id
 from headrace.state import Ask, Asked, RagState, Update
 
+from ..fakes import asked as any_asked
+
 PIECES = ("水", "从渠", "中来。", " Water ", "comes ", "down.")
 
 Hook = Callable[[RunEmitter], Awaitable[None]]
@@ -122,7 +124,7 @@ async def a_stack(folder: Path, *, patience_s: float = 0.2, **hooks: Any) -> Asy
         events = EventLog(journal)
         sessions = Sessions(journal)
 
-        def make_context(asked: Asked, emit: RunEmitter) -> Context:
+        def make_context(emit: RunEmitter) -> Context:
             return cast(Context, Toy(emit=emit, ran=ran, told=told, **hooks))
 
         graph = toy_graph().compile(checkpointer=JournalSaver(journal))
@@ -141,37 +143,9 @@ async def a_stack(folder: Path, *, patience_s: float = 0.2, **hooks: Any) -> Asy
 
 
 def an_asked(session_id: str, query: str = "水从哪里来？", **given: Any) -> Asked:
-    asked = Asked(
-        query=query,
-        session_id=session_id,
-        message_id=new_id(),
-        user_message_id=new_id(),
-        request_id=new_id(),
-        run_id=new_id(),
-        tenant_id="default",
-        language="zh",
-        kb_ids=[],
-        document_ids=[],
-        quoted_context=None,
-        embedding_top_k=50,
-        rerank_top_k=10,
-        vector_threshold=0.0,
-        keyword_threshold=0.0,
-        rerank_threshold=0.3,
-        mmr_lambda=None,
-        max_rounds=5,
-        enable_rewrite=True,
-        citation_enabled=True,
-        fallback_strategy="fixed",
-        fallback_response=None,
-        partial_ok=False,
-        run_limit_s=60,
-        temperature=None,
-        top_p=None,
-        seed=None,
-        max_tokens=None,
-    )
-    return cast(Asked, {**asked, **given})
+    """A request with ids of its own, for a graph that searches nothing."""
+    ids = {name: new_id() for name in ("message_id", "user_message_id", "request_id", "run_id")}
+    return any_asked(query, **{"session_id": session_id, "language": "zh", "kb_ids": [], **ids, **given})
 
 
 def types(events: list[Event]) -> list[str]:

@@ -4,8 +4,6 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar
 
 T = TypeVar("T")
 
-ChunkKind = Literal["text", "parent", "table"]
-MatchType = Literal["vector", "keyword", "both", "history"]
 Intent = Literal[
     "kb_search",
     "web_search",
@@ -37,8 +35,8 @@ class Hit(TypedDict):
     chunk_revision: int
     kb_id: str
     document_id: str
-    kind: str
-    match_type: str
+    kind: str  # of the chunk: text, table, parent
+    match_type: str  # vector, keyword, both, history
     chunk_index: int
     passage: NotRequired[str]  # sha256 of the text as used, once that differs from the chunk's
     score: float

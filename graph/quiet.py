@@ -1,11 +1,11 @@
 """What a search runs with instead of a journal: nobody reads its events, and its texts end with it."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..context import Passages
 from ..state import Hit
+from ..text.signature import text_hash
 
 
 class SilentEmitter:
@@ -40,6 +40,6 @@ class PassingPassages:
         return [text if text is not None else next(rest) for text in own]
 
     async def keep(self, texts: Sequence[str]) -> list[str]:
-        hashes = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts]
+        hashes = [text_hash(text) for text in texts]
         self._texts.update(zip(hashes, texts, strict=True))
         return hashes

@@ -7,7 +7,7 @@ from ..state import RagState, Turn, Update
 from .answering.decoding import without_thinking
 from .stage import stage
 
-# Messages beyond the wanted turns that are looked at, since some turns are unfinished (pipeline §1).
+# Messages beyond the wanted turns that are looked at, since some turns are unfinished.
 SPARE_MESSAGES = 10
 
 

@@ -16,7 +16,7 @@ from .reporting.warn import warn
 from .searching.diversity import maximal_marginal_relevance, without_near_duplicates
 from .stage import stage
 
-# Pipeline §4: the threshold is lowered once when nothing passes; the best one is kept if it is not hopeless.
+# The threshold is lowered once when nothing passes; the best one is kept if it is not hopeless.
 LEAST_THRESHOLD = 0.3
 LOWERED = 0.7
 HOPELESS = 0.15

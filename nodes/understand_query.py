@@ -19,7 +19,7 @@ from .understanding.rules import Understood, small_talk, understand_by_rules
 
 # Intents that need the knowledge base; without a web search, `web_search` is one of them.
 RETRIEVAL_INTENTS = frozenset({"kb_search", "web_search", "clarification", "summarize"})
-SAME_QUESTION = 0.9  # Jaccard of content tokens (pipeline §0, "Which similarity")
+SAME_QUESTION = 0.9  # Jaccard of content tokens
 REWRITE_TURNS = 3  # turns shown to the model that rewrites
 REWRITE_ANSWER = 600  # characters of each earlier answer
 REWRITE_OPTIONS = ChatOptions(temperature=0, max_tokens=400)

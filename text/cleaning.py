@@ -1,4 +1,4 @@
-"""A passage as a reranker should read it: words without the marks around them (pipeline, section 4.1)."""
+"""A passage as a reranker should read it: words without the marks around them."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""How alike two texts are; each use and its measure stand in one table (docs/pipeline.md)."""
+"""How alike two texts are. A threshold means something for one measure only, so each use names its own."""
 
 import re
 import unicodedata

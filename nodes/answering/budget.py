@@ -14,8 +14,8 @@ _LETTER_RUN = re.compile(r"[A-Za-z ]")
 
 _SENTENCE_END = re.compile(r"[。！？；\n]|[.!?](?=\s)")
 
-# A passage is shortened to no less than this many characters: less is dropped whole (pipeline §7.7's
-# measure of a passage that still makes sense on its own).
+# A passage is shortened to no less than this many characters; where less is left for it, it is dropped
+# whole. The measure is that of short_context: what is shorter makes little sense on its own.
 LEAST_PASSAGE = 350
 # Tokens around a passage: its tags, title and section.
 PASSAGE_OVERHEAD = 60

@@ -7,7 +7,7 @@ from ...state import Departure
 from ...text.similarity import containment, jaccard, normalise, signature
 from .pieces import Piece, left
 
-PARTIAL_OVERLAP = 0.85  # share of tokens (pipeline §7.8)
+PARTIAL_OVERLAP = 0.85  # share of tokens
 # Containment of a handful of tokens says nothing: "see table 3" is held by any page about tables.
 LEAST_TOKENS = 8
 

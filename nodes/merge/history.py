@@ -9,7 +9,7 @@ from ...context import Chunk, Tokens
 from ...state import Asked, Hit, Turn
 from .pieces import Piece
 
-LEAST_SHARE = 0.15  # of the query's content tokens, idf-weighted (pipeline §0, "Which similarity")
+LEAST_SHARE = 0.15  # of the query's content tokens, idf-weighted
 DISCOUNT = 0.6
 MOST = 3
 

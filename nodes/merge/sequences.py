@@ -6,7 +6,7 @@ from ...state import Departure
 from ...text.joining import join_overlapping
 from .pieces import Piece, left, one_of
 
-# Two parents' worth (pipeline §17). Without a limit a document of which every chunk was found would
+# Two parents' worth (`ingest/chunking.py`). Without a limit a document of which every chunk was found would
 # become one passage with one citation.
 JOINED_LIMIT = 4_000  # characters
 

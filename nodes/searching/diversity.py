@@ -7,7 +7,7 @@ from ...state import Departure, Hit
 from ...text.similarity import jaccard
 from ..reporting.departures import departed
 
-NEAR_DUPLICATE = 0.85  # Jaccard of token sets (pipeline §4.6)
+NEAR_DUPLICATE = 0.85  # Jaccard of token sets
 
 TokenSets = Mapping[str, AbstractSet[str]]  # by chunk id
 

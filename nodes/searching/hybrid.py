@@ -14,7 +14,7 @@ from ...text.language import language_of
 T = TypeVar("T")
 U = TypeVar("U")
 
-# Pipeline §3.2: candidates per channel, stores at once, and how long one of them may take.
+# Candidates per channel, stores at once, and how long one of them may take.
 LEAST_CANDIDATES = 50
 MOST_CANDIDATES = 500
 OVER_RECALL = 5

@@ -20,7 +20,7 @@ def parse_understanding(answer: str, query: str) -> Understood | None:
     """The first JSON object in `answer`; None where there is none that says anything we can use.
 
     Fences, text around the object, trailing commas, single quotes around everything and other field
-    names are accepted. A rewrite that is empty or out of proportion is discarded (pipeline §2).
+    names are accepted. A rewrite that is empty or out of proportion is discarded.
     """
     said = _first_object(answer)
     if said is None:

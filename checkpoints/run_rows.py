@@ -58,18 +58,8 @@ def insert_run(connection: sqlite3.Connection, *, asked: Asked) -> str:
     """
     session_id = asked["session_id"]
     session = read_session(connection, session_id=session_id, tenant_id=asked["tenant_id"])
-    earlier = connection.execute(
-        "select id, json_extract(asked, '$.query') from runs where session_id = ? and request_id = ?",
-        (session_id, asked["request_id"]),
-    ).fetchone()
-    if earlier is not None:
-        run_id, query = earlier
-        if query != asked["query"]:
-            raise Conflict(
-                "Another question of this session has this request_id: leave it out, or make a new one.",
-                code="request_id_taken",
-            )
-        return run_id
+    if earlier := _run_of_request(connection, asked):
+        return earlier
     going_on = connection.execute(
         "select message_id from runs where session_id = ? and ended_at is null", (session_id,)
     ).fetchone()
@@ -212,6 +202,23 @@ def _to_row(row: tuple[Any, ...]) -> RunRow:
         ended_at=ended_at,
         timing=json.loads(timing) if timing else None,
     )
+
+
+def _run_of_request(connection: sqlite3.Connection, asked: Asked) -> str | None:
+    """The run that the same request has started. Raises Conflict (request_id_taken)."""
+    earlier = connection.execute(
+        "select id, json_extract(asked, '$.query') from runs where session_id = ? and request_id = ?",
+        (asked["session_id"], asked["request_id"]),
+    ).fetchone()
+    if earlier is None:
+        return None
+    run_id, query = earlier
+    if query != asked["query"]:
+        raise Conflict(
+            "Another question of this session has this request_id: leave it out, or make a new one.",
+            code="request_id_taken",
+        )
+    return run_id
 
 
 def _insert_message(

@@ -55,8 +55,9 @@ def test_refuses_a_second_owner_and_names_the_first(tmp_path: Path) -> None:
 def test_is_free_again_after_its_owner_has_left(tmp_path: Path) -> None:
     with own_folder(tmp_path, url=URL):
         pass
+    assert running_owner(tmp_path) is None
     with own_folder(tmp_path, url=URL):
-        assert True
+        assert running_owner(tmp_path) is not None
 
 
 def test_the_lock_file_of_a_killed_process_does_not_count(tmp_path: Path) -> None:

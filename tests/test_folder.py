@@ -1,6 +1,7 @@
 import json
-import multiprocessing
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,12 @@ from headrace.errors import StartRefused
 from headrace.folder import LOCK_FILE, FolderTaken, own_folder, running_owner
 
 URL = "http://127.0.0.1:8000"
+OWN_AND_DIE = """
+import os, pathlib, sys
+from headrace.folder import own_folder
+with own_folder(pathlib.Path(sys.argv[1]), url=sys.argv[2]):
+    os._exit(9)
+"""
 
 
 def test_makes_a_folder_that_only_its_user_can_enter(tmp_path: Path) -> None:
@@ -61,9 +68,8 @@ def test_is_free_again_after_its_owner_has_left(tmp_path: Path) -> None:
 
 
 def test_the_lock_file_of_a_killed_process_does_not_count(tmp_path: Path) -> None:
-    victim = multiprocessing.get_context("spawn").Process(target=_own_and_die, args=(tmp_path,))
-    victim.start()
-    victim.join()
+    victim = subprocess.Popen([sys.executable, "-c", OWN_AND_DIE, tmp_path, URL])
+    assert victim.wait() == 9
     assert json.loads((tmp_path / LOCK_FILE).read_bytes())["pid"] == victim.pid
     assert running_owner(tmp_path) is None
     with own_folder(tmp_path, url=URL):
@@ -90,8 +96,3 @@ def test_a_read_only_folder_is_refused_with_the_way_out(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(StartRefused, match="--data"), own_folder(tmp_path, url=URL):
         pass
-
-
-def _own_and_die(folder: Path) -> None:
-    with own_folder(folder, url=URL):
-        os._exit(9)

@@ -33,7 +33,7 @@ async def _in_own_words(asked: Asked, context: Context, teller: Teller) -> Updat
         intent="fallback",
     )
     try:
-        answered = await stream_answer(context, prompt, chat_options(asked), {}, teller)
+        answered = await stream_answer(context, prompt, chat_options(asked), {}, teller, stage="fallback")
     except DependencyFailed as error:
         if teller.text("answer"):
             raise

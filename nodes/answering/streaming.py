@@ -29,9 +29,17 @@ class Teller:
 
 
 async def stream_answer(
-    context: Context, prompt: ChatPrompt, options: ChatOptions, tags: Mapping[str, str], teller: Teller
+    context: Context,
+    prompt: ChatPrompt,
+    options: ChatOptions,
+    tags: Mapping[str, str],
+    teller: Teller,
+    *,
+    stage: str = "generate_answer",
 ) -> Update:
     """Stream one model call. What was told stays told when the model fails or the run is stopped.
+
+    `stage` is the node whose warnings these are.
 
     Raises DependencyFailed or DependencyRefused, the latter also for an answer without a word.
     """
@@ -48,7 +56,7 @@ async def stream_answer(
                 case "usage":
                     usage = piece.usage
                 case "unfinished":
-                    warnings.append(warn(context.emit, "generate_answer", "chat_unfinished", piece.text))
+                    warnings.append(warn(context.emit, stage, "chat_unfinished", piece.text))
     finally:
         teller.tell(decoder.close())
     if decoder.declined and not teller.text("answer").strip():

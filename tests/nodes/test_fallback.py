@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from langgraph.runtime import Runtime
 
+from headrace.context import ChatPiece
 from headrace.errors import DependencyFailed
 from headrace.nodes.fallback import fallback
 from headrace.state import Update
@@ -62,3 +63,9 @@ async def test_the_search_window_is_closed() -> None:
     world.emit.open_call("knowledge_search", {})
     await said(world)
     assert world.emit.open == []
+
+
+async def test_a_warning_about_its_words_is_the_fallback_s_own() -> None:
+    chat = ScriptedChat(["没有找到。", ChatPiece(kind="unfinished", text="No end.")])
+    update = await said(World(), chat, fallback_strategy="model")
+    assert [warning["stage"] for warning in update.get("warnings", [])] == ["fallback"]

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -116,12 +116,6 @@ class Sessions:
         """Raises NotFound (message_not_found)."""
         return await self._journal.read(partial(read_message, message_id=message_id))
 
-    async def give_feedback(self, message_id: str, feedback: Mapping[str, Any] | None) -> Message:
-        """`{thumb: up|down, reason?}`, or None to take it back. Raises NotFound (message_not_found)."""
-        return await self._journal.write(
-            partial(_give_feedback, message_id=message_id, feedback=dict(feedback) if feedback else None)
-        )
-
     async def turns(self, session_id: str, *, before: str, limit: int) -> Turns:
         """Complete turns among the latest `limit` messages before message `before`, oldest first."""
         return await self._journal.read(
@@ -226,14 +220,6 @@ def _list_messages(
         (session_id, page_size, (page - 1) * page_size),
     ).fetchall()
     return _to_messages(connection, rows), total
-
-
-def _give_feedback(
-    connection: sqlite3.Connection, *, message_id: str, feedback: dict[str, Any] | None
-) -> Message:
-    stored = json.dumps(feedback, ensure_ascii=False) if feedback else None
-    connection.execute("update messages set feedback = ? where id = ?", (stored, message_id))
-    return read_message(connection, message_id=message_id)
 
 
 def _read_turns(connection: sqlite3.Connection, *, session_id: str, before: str, limit: int) -> list[Turn]:

@@ -159,13 +159,6 @@ class Ingestion:
             kb, clean_title(title), MEDIA_TYPES[_text_format(title, text)], content, len(content)
         )
 
-    async def reparse(self, document_id: str) -> Document:
-        """Work through a document again, from its original. Raises NotFound."""
-        async with self._changing:
-            document = await self._catalogue.get_document(document_id)
-            await self._interrupt(document)
-            return await self._queued(document)
-
     async def _keep(
         self, kb: KnowledgeBase, title: str, media_type: str, content: Path | bytes, size: int
     ) -> Document:

@@ -124,19 +124,6 @@ async def test_messages_are_paged_oldest_first(tmp_path: Path) -> None:
     assert ([message.id for message in page], total) == ([second["message_id"]], 4)
 
 
-async def test_feedback_is_kept_with_the_message(tmp_path: Path) -> None:
-    async with a_stack(tmp_path) as stack:
-        asked = await stack.ask()
-        await stack.runs.finished(asked["run_id"])
-        given = {"thumb": "down", "reason": "答非所问"}
-        assert (await stack.sessions.give_feedback(asked["message_id"], given)).feedback == given
-        assert (await stack.sessions.message(asked["message_id"])).feedback == given
-        assert (await stack.sessions.give_feedback(asked["message_id"], None)).feedback is None
-        with pytest.raises(NotFound) as error:
-            await stack.sessions.give_feedback("no", given)
-        assert error.value.code == "message_not_found"
-
-
 async def test_deleting_leaves_nothing_of_the_session_and_all_of_the_others(tmp_path: Path) -> None:
     async with a_stack(tmp_path) as stack:
 

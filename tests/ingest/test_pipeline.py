@@ -370,15 +370,6 @@ async def test_documents_that_an_index_lost_are_worked_through_again(place: Plac
     assert len(place.indexed(kb)) == 3
 
 
-async def test_a_reparse_gives_a_new_revision(place: Place, kb: KnowledgeBase) -> None:
-    async with place.running() as ingestion:
-        first = await ingestion.finished((await ingestion.add(kb, name="a.txt", content=b"Text.")).id)
-        await ingestion.reparse(first.id)
-        second = await ingestion.finished(first.id)
-    assert second.revision == 2
-    assert place.text_of(kb) == "Text."
-
-
 async def test_closing_ends_the_parser_and_leaves_the_work_for_later(place: Place, kb: KnowledgeBase) -> None:
     place.embedder.gate = anyio.Event()
     async with place.running() as ingestion:

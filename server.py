@@ -41,6 +41,7 @@ from .models.rerank import make_reranker
 from .prompts.loader import load_prompts
 from .serving import bind, serve_until_signalled, url_of
 from .settings import Settings, load_settings
+from .state import Asked
 from .stores.catalogue import open_catalogue
 from .stores.chroma import ChromaVectors
 from .stores.files import OriginalFiles
@@ -90,7 +91,7 @@ async def open_stack(
         events, sessions = EventLog(journal), Sessions(journal)
         passages = RunPassages(catalogue, KeptTexts(journal))
 
-        def context(emit: Emitter) -> Context:
+        def context(emit: Emitter, asked: Asked | None = None) -> Context:
             return Context(
                 catalogue=catalogue,
                 passages=passages,

@@ -1,9 +1,8 @@
 """What every request may use: opened once per process by the composition root."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any, Protocol, TypedDict
 
 from langgraph.graph.state import CompiledStateGraph
 from starlette.requests import Request
@@ -15,8 +14,14 @@ from ..checkpoints.sessions import Sessions
 from ..context import ChatModel, Context, Embedder, Emitter, Reranker
 from ..ingest.pipeline import Ingestion
 from ..settings import Settings
-from ..state import Ask, RagState
+from ..state import Ask, Asked, RagState
 from ..stores.catalogue import SqliteCatalogue
+
+
+class MakeContext(Protocol):
+    """What a run is given; without a run, as for a search, what it would be given by default."""
+
+    def __call__(self, emit: Emitter, asked: Asked | None = None) -> Context: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +40,7 @@ class Stack:
     understand: ChatModel | None
     reranker: Reranker | None
     search: CompiledStateGraph[RagState, Context, Ask, Any]
-    context: Callable[[Emitter], Context]
+    context: MakeContext
     closing: asyncio.Event = field(default_factory=asyncio.Event)  # set: streams end, clients come back later
 
 

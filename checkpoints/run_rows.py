@@ -13,6 +13,8 @@ from .event_rows import insert_event, interrupted, read_told, to_body
 from .sessions import MessageStatus, busy, read_session, title_from
 
 FinalStatus = Literal["complete", "stopped", "failed"]
+RunStatus = MessageStatus | Literal["stopping", "queued"]
+Kept = Literal["all", "last", "nothing", "erased"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,17 +39,23 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """One run. `resumes` counts the starts in a row that found it at the same checkpoint."""
+    """One run. `resumes` counts the starts in a row that found it at the same checkpoint.
+
+    `kept` is what retention has left of its record: all of it, the last checkpoint, nothing but the message.
+    """
 
     id: str
     session_id: str
     message_id: str
-    status: MessageStatus | Literal["stopping"]
+    status: RunStatus
     asked: Asked
     resumes: int
     created_at: str
     ended_at: str | None
     timing: dict[str, Any] | None
+    forked_from: str | None
+    fork_stage: str | None
+    kept: Kept
 
 
 def insert_run(connection: sqlite3.Connection, *, asked: Asked) -> str:
@@ -61,7 +69,8 @@ def insert_run(connection: sqlite3.Connection, *, asked: Asked) -> str:
     if earlier := _run_of_request(connection, asked):
         return earlier
     going_on = connection.execute(
-        "select message_id from runs where session_id = ? and ended_at is null", (session_id,)
+        "select message_id from runs where session_id = ? and ended_at is null and forked_from is null",
+        (session_id,),
     ).fetchone()
     if going_on is not None:
         raise busy(going_on[0])
@@ -186,11 +195,15 @@ def end_run(connection: sqlite3.Connection, *, run_id: str, end: End) -> Ended:
     return Ended(answer=told.answer_text, timing=timing)
 
 
-_COLUMNS = "id, session_id, message_id, status, asked, resumes, created_at, ended_at, timing"
+_COLUMNS = (
+    "id, session_id, message_id, status, asked, resumes, created_at, ended_at, timing, forked_from, "
+    "fork_stage, kept"
+)
 
 
 def _to_row(row: tuple[Any, ...]) -> RunRow:
-    id, session_id, message_id, status, asked, resumes, created_at, ended_at, timing = row
+    id, session_id, message_id, status, asked, resumes, created_at, ended_at, timing, *rest = row
+    forked_from, fork_stage, kept = rest
     return RunRow(
         id=id,
         session_id=session_id,
@@ -201,6 +214,9 @@ def _to_row(row: tuple[Any, ...]) -> RunRow:
         created_at=created_at,
         ended_at=ended_at,
         timing=json.loads(timing) if timing else None,
+        forked_from=forked_from,
+        fork_stage=fork_stage,
+        kept=kept,
     )
 
 

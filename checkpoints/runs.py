@@ -75,7 +75,7 @@ class Runs:
         events: EventLog,
         sessions: Sessions,
         graph: Graph,
-        make_context: Callable[[RunEmitter], Context],
+        make_context: Callable[[RunEmitter, Asked], Context],
         *,
         cancel_patience_s: float = CANCEL_PATIENCE_S,
         most_resumes: int = MOST_RESUMES,
@@ -104,6 +104,16 @@ class Runs:
             raise _shutting_down()
         # In a task of its own: a caller that goes away after the commit must not leave a run unowned.
         return await asyncio.shield(self._spawn(self._start(asked)))
+
+    def adopt(self, asked: Asked) -> None:
+        """Go on with a run that is stored with its first events and perhaps a checkpoint, such as a fork.
+
+        Raises DependencyFailed (shutting_down): it goes on at the next start then.
+        """
+        if self._draining:
+            raise _shutting_down()
+        run = self._owned[asked["run_id"]] = _Run(asked)
+        self._spawn(self._own(run, None))
 
     async def resume_unfinished(self) -> int:
         """Take over the runs that the last process left, a few at a time. Returns how many."""
@@ -172,6 +182,9 @@ class Runs:
             "created_at": row.created_at,
             "ended_at": row.ended_at,
             "timing": row.timing,
+            "forked_from": row.forked_from,
+            "fork_stage": row.fork_stage,
+            "kept": row.kept,
         }
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -259,7 +272,7 @@ class Runs:
         state = await self._graph.ainvoke(
             Ask(request=run.asked),
             run.config,
-            context=self._make_context(run.emitter),
+            context=self._make_context(run.emitter, run.asked),
             durability="sync",
             control=run.control,
         )

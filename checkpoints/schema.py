@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ..errors import StartRefused
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 TABLES = """
 create table schema_version (version integer not null);
@@ -34,7 +34,9 @@ create table messages (
     timing text,
     outcome text,
     error text,
-    feedback text
+    feedback text,
+    forked integer not null default 0, -- the answer of a fork: no part of the conversation
+    erased_at text
 );
 create index messages_by_session on messages (session_id, position);
 
@@ -51,9 +53,14 @@ create table runs (
     created_at text not null,
     ended_at text,
     timing text,
+    forked_from text, -- the run it branches off; that one may be gone
+    fork_stage text,
+    kept text not null default 'all', -- all, last (checkpoint), nothing (but the message), erased
     unique (session_id, request_id)
 ) without rowid;
-create unique index one_run_per_session on runs (session_id) where ended_at is null;
+create unique index one_run_per_session on runs (session_id)
+    where ended_at is null and status <> 'queued' and forked_from is null;
+create index runs_by_time on runs (created_at);
 
 create table events (
     run_id text not null,

@@ -213,10 +213,11 @@ def _list_messages(
 ) -> tuple[list[Message], int]:
     read_session(connection, session_id=session_id)
     (total,) = connection.execute(
-        "select count(*) from messages where session_id = ?", (session_id,)
+        "select count(*) from messages where session_id = ? and forked = 0", (session_id,)
     ).fetchone()
     rows = connection.execute(
-        f"select {_MESSAGE} from messages where session_id = ? order by position limit ? offset ?",
+        f"select {_MESSAGE} from messages where session_id = ? and forked = 0 "
+        "order by position limit ? offset ?",
         (session_id, page_size, (page - 1) * page_size),
     ).fetchall()
     return _to_messages(connection, rows), total
@@ -224,7 +225,8 @@ def _list_messages(
 
 def _read_turns(connection: sqlite3.Connection, *, session_id: str, before: str, limit: int) -> list[Turn]:
     rows = connection.execute(
-        "select request_id, role, content, status, refs from messages where session_id = ?1 and position < "
+        "select request_id, role, content, status, refs from messages where session_id = ?1 and forked = 0 "
+        "and position < "
         "coalesce((select position from messages where id = ?2 and session_id = ?1), 9e15) "
         "order by position desc limit ?3",
         (session_id, before, limit),

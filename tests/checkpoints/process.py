@@ -19,6 +19,7 @@ from headrace.checkpoints.runs import Runs
 from headrace.checkpoints.saver import JournalSaver
 from headrace.checkpoints.sessions import Sessions
 from headrace.context import Context
+from headrace.state import Asked
 from tests.checkpoints.toys import Toy, an_asked, toy_graph
 
 Here = Callable[[str], Awaitable[None]]
@@ -33,7 +34,7 @@ async def live(folder: Path, after: int, hold: str) -> None:
     async with open_journal(folder / "journal.sqlite") as journal:
         events, sessions = EventLog(journal), Sessions(journal)
 
-        def make_context(emit: RunEmitter) -> Context:
+        def make_context(emit: RunEmitter, asked: Asked) -> Context:
             return cast(Context, a_toy(folder / "ran", emit, here))
 
         graph = toy_graph().compile(checkpointer=JournalSaver(journal))

@@ -124,7 +124,7 @@ async def a_stack(folder: Path, *, patience_s: float = 0.2, **hooks: Any) -> Asy
         events = EventLog(journal)
         sessions = Sessions(journal)
 
-        def make_context(emit: RunEmitter) -> Context:
+        def make_context(emit: RunEmitter, asked: Asked) -> Context:
             return cast(Context, Toy(emit=emit, ran=ran, told=told, **hooks))
 
         graph = toy_graph().compile(checkpointer=JournalSaver(journal))

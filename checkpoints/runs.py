@@ -2,23 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, cast
 
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
-from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
-from langgraph.errors import GraphDrained
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.runtime import RunControl
 
 from ..context import Context
 from ..errors import DependencyFailed, HeadraceError
 from ..state import Ask, Asked, RagState
-from .event_rows import TaskTag, Told, read_told
+from .event_rows import Told, read_told
 from .events import EventLog, RunEmitter
 from .journal import Journal, JournalClosed
+from .owned import OwnedRun, until_over
 from .run_rows import (
     End,
     ask_to_stop,
@@ -30,16 +27,12 @@ from .run_rows import (
     read_unfinished,
 )
 from .sessions import Message, Sessions
+from .verdicts import check_answer, completion, failure, failure_of, unfinished_tasks
 
 logger = logging.getLogger(__name__)
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
-RECURSION_LIMIT = 50
-# Time to reach the next step, then time for the last words of a cancelled node (a citation held back):
-# together what may still be told after a stop.
-STOP_GRACE_S = 0.15
-LAST_WORDS_S = 0.05
 # How long `stop` waits for the end that it has asked for, before it answers "stopping".
 STOP_WAIT_S = 2.0
 # How long a cancelled graph may take to let go. A node that swallows its cancellation must not keep the
@@ -49,21 +42,6 @@ DRAIN_GRACE_S = 4.0
 # A run found unfinished this often at the same checkpoint has probably brought the process down itself.
 MOST_RESUMES = 3
 RESUMED_AT_ONCE = 4
-
-SENTENCES = {
-    "internal_error": {
-        "en": "Something went wrong inside the server; its log has the details.",
-        "zh": "服务器内部出错，详情见服务器日志。",
-    },
-    "run_limit": {
-        "en": "The answer took longer than {limit:g} seconds and was ended.",
-        "zh": "回答用时超过 {limit:g} 秒，已被终止。",
-    },
-    "run_given_up": {
-        "en": "The server went down {times} times at the same step of this answer, so it was given up.",
-        "zh": "服务器在回答的同一步骤中断了 {times} 次，已放弃该回答。",
-    },
-}
 
 
 class Runs:
@@ -88,7 +66,7 @@ class Runs:
         self._make_context = make_context
         self._patience_s = cancel_patience_s
         self._most_resumes = most_resumes
-        self._owned: dict[str, _Run] = {}
+        self._owned: dict[str, OwnedRun] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._slots = asyncio.Semaphore(RESUMED_AT_ONCE)
         self._draining = False
@@ -112,7 +90,7 @@ class Runs:
         """
         if self._draining:
             raise _shutting_down()
-        run = self._owned[asked["run_id"]] = _Run(asked)
+        run = self._owned[asked["run_id"]] = OwnedRun(asked)
         self._spawn(self._own(run, None))
 
     async def resume_unfinished(self) -> int:
@@ -120,7 +98,7 @@ class Runs:
         rows = await self._journal.read(read_unfinished)
         left = [row for row in rows if row.id not in self._owned]
         for row in left:
-            run = self._owned[row.id] = _Run(row.asked, waits=True)
+            run = self._owned[row.id] = OwnedRun(row.asked, waits=True)
             self._spawn(self._resume_in_turn(run))
         return len(left)
 
@@ -197,7 +175,7 @@ class Runs:
     async def _start(self, asked: Asked) -> str:
         run_id = asked["run_id"]
         # Owned before it is stored: whoever sees it in the journal can stop it.
-        run = self._owned[run_id] = _Run(asked)
+        run = self._owned[run_id] = OwnedRun(asked)
         try:
             stored = await self._journal.write(partial(insert_run, asked=asked))
         except BaseException:
@@ -209,16 +187,16 @@ class Runs:
         self._spawn(self._own(run, Told(seq=1)))
         return run_id
 
-    async def _resume_in_turn(self, run: "_Run") -> None:
+    async def _resume_in_turn(self, run: OwnedRun) -> None:
         async with self._slots:
             await self._resume(run)
 
-    async def _resume(self, run: "_Run") -> None:
+    async def _resume(self, run: OwnedRun) -> None:
         if run.waits:
             run.waits = False
             await self._own(run, None)
 
-    async def _own(self, run: "_Run", told: Told | None) -> None:
+    async def _own(self, run: OwnedRun, told: Told | None) -> None:
         """From here to its end the run is ours; `told` is None when another process has begun it."""
         try:
             end = await self._answer(run, told)
@@ -231,12 +209,12 @@ class Runs:
         finally:
             self._let_go(run)
 
-    def _let_go(self, run: "_Run") -> None:
+    def _let_go(self, run: OwnedRun) -> None:
         self._owned.pop(run.id, None)
         if not run.over.done():
             run.over.set_result(None)
 
-    async def _answer(self, run: "_Run", told: Told | None) -> End | None:
+    async def _answer(self, run: OwnedRun, told: Told | None) -> End | None:
         """Run the graph. None: the run goes on in the next process."""
         if self._draining:
             return None
@@ -249,25 +227,25 @@ class Runs:
         if run.stop_asked:
             return End(status="stopped", response_type="stop")
         run.graph = asyncio.create_task(self._invoke(run))
-        await _until_over(run, self._patience_s)
+        await until_over(run, self._patience_s)
         return await self._verdict(run)
 
-    async def _take_over(self, run: "_Run", told: Told) -> End | None:
+    async def _take_over(self, run: OwnedRun, told: Told) -> End | None:
         """Void what the last process had begun and not finished; an end if there is nothing to go on with."""
         run.emitter = RunEmitter(self._events, run.id, told)
         newest = await self._saver.aget_tuple(run.config)
         checkpoint_id = newest.checkpoint["id"] if newest else ""
         row = await self._journal.write(partial(count_resume, run_id=run.id, checkpoint_id=checkpoint_id))
-        run.emitter.void(_unfinished(told.tasks, newest))
+        run.emitter.void(unfinished_tasks(told.tasks, newest))
         if row.status == "stopping":
             return End(status="stopped", response_type="stop")
         if row.resumes > self._most_resumes:
             logger.error("run %s: %d starts ended at the same step, so it is given up", run.id, row.resumes)
-            return _failure(run, "run_given_up", 500, times=row.resumes)
+            return failure(run, "run_given_up", 500, times=row.resumes)
         logger.info("run %s resumes", run.id)
         return None
 
-    async def _invoke(self, run: "_Run") -> RagState:
+    async def _invoke(self, run: OwnedRun) -> RagState:
         # The same input with the same run id: LangGraph goes on from the newest checkpoint, if there is one.
         state = await self._graph.ainvoke(
             Ask(request=run.asked),
@@ -278,44 +256,38 @@ class Runs:
         )
         return cast(RagState, state)
 
-    async def _verdict(self, run: "_Run") -> End | None:
+    async def _verdict(self, run: OwnedRun) -> End | None:
         """What the end of the graph means. A person who asked to stop gets a stop, whatever else happened."""
         if run.stop_asked:
             return End(status="stopped", response_type="stop", stages_ms=await self._stages(run))
         if run.over_limit:
             limit = run.asked["run_limit_s"]
-            return _failure(run, "run_limit", 504, stages=await self._stages(run), limit=limit)
+            return failure(run, "run_limit", 504, stages=await self._stages(run), limit=limit)
         if self._draining and run.was_cut_off:
             return None
         if run.graph is None or not run.graph.done() or run.graph.cancelled():
             logger.error("run %s was cancelled, but not by its owner", run.id)
-            return _failure(run, "internal_error", 500)
+            return failure(run, "internal_error", 500)
         match run.graph.exception() or run.emitter.failure:
             case None:
-                return _complete(run.graph.result())
+                return completion(run.graph.result())
             case JournalClosed() as error:
                 raise error
             case HeadraceError() as error:
-                return End(
-                    status="failed",
-                    response_type="error",
-                    content=error.message,
-                    data={"code": error.code, "status": error.status},
-                    stages_ms=await self._stages(run),
-                )
+                return failure_of(error, await self._stages(run))
             case error:
                 logger.error("run %s failed", run.id, exc_info=error)
-                return _failure(run, "internal_error", 500, stages=await self._stages(run))
+                return failure(run, "internal_error", 500, stages=await self._stages(run))
 
-    async def _stages(self, run: "_Run") -> dict[str, float]:
+    async def _stages(self, run: OwnedRun) -> dict[str, float]:
         newest = await self._saver.aget_tuple(run.config)
         return newest.checkpoint["channel_values"].get("timings", {}) if newest else {}
 
-    async def _end(self, run: "_Run", end: End) -> None:
+    async def _end(self, run: OwnedRun, end: End) -> None:
         run.emitter.close()
         ended = await self._journal.write(partial(end_run, run_id=run.id, end=end))
         self._events.wake(run.id)
-        _check_answer(run, ended.answer)
+        check_answer(run, ended.answer)
         logger.info(
             "run %s %s outcome=%s total_ms=%.0f stages_ms=%s",
             run.id,
@@ -323,118 +295,6 @@ class Runs:
             end.outcome,
             ended.timing["total_ms"],
             ended.timing["stages_ms"],
-        )
-
-
-class _Run:
-    """A run that this process owns."""
-
-    emitter: RunEmitter
-
-    def __init__(self, asked: Asked, *, waits: bool = False) -> None:
-        self.id = asked["run_id"]
-        self.asked = asked
-        self.config = RunnableConfig(
-            configurable={"thread_id": self.id},
-            metadata={"run_id": self.id},
-            recursion_limit=RECURSION_LIMIT,
-        )
-        self.control = RunControl()
-        self.graph: asyncio.Task[RagState] | None = None
-        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.cancelled = asyncio.Event()
-        self.waits = waits  # for one of the places of those that are resumed
-        self.stop_asked = False
-        self.over_limit = False
-
-    @property
-    def was_cut_off(self) -> bool:
-        """The graph did not come to an end of its own."""
-        if self.graph is None or not self.graph.done() or self.graph.cancelled():
-            return True
-        error = self.graph.exception()
-        return isinstance(error, GraphDrained) or (error is not None and self.cancelled.is_set())
-
-    def stop(self) -> None:
-        if not self.stop_asked:
-            self.stop_asked = True
-            self.control.request_drain("stop")
-            asyncio.get_running_loop().call_later(STOP_GRACE_S, self.cancel)
-
-    def cancel(self) -> None:
-        # Exactly once: LangGraph leaves node tasks orphaned when it is cancelled while it cleans up
-        # (https://github.com/langchain-ai/langgraph/issues/5682).
-        if self.graph is not None and not self.graph.done() and not self.cancelled.is_set():
-            self.cancelled.set()
-            self.graph.cancel()
-
-
-async def _until_over(run: _Run, patience_s: float) -> None:
-    """The graph has returned, or was cancelled and had its time to let go."""
-    graph = run.graph
-    assert graph is not None
-    cancelled = asyncio.create_task(run.cancelled.wait())
-    limit = run.asked["run_limit_s"]
-    await asyncio.wait({graph, cancelled}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
-    if not graph.done() and not run.cancelled.is_set():
-        run.over_limit = True
-        run.cancel()
-    cancelled.cancel()
-    await asyncio.wait({graph}, timeout=LAST_WORDS_S)
-    # A node that has swallowed its cancellation fails at its next word.
-    run.emitter.close()
-    await asyncio.wait({graph}, timeout=patience_s)
-    if not graph.done():
-        logger.error("run %s: a node swallowed its cancellation; the run ends without it", run.id)
-    # What it raised may not matter any more; asyncio complains unless somebody looks.
-    graph.add_done_callback(lambda task: task.cancelled() or task.exception())
-
-
-def _unfinished(tasks: Iterable[TaskTag], newest: CheckpointTuple | None) -> list[TaskTag]:
-    """Tasks that have told something and will run again: nothing they wrote is stored."""
-    if newest is None:
-        return list(tasks)
-    writes = newest.pending_writes or []
-    finished = {task_id for task_id, channel, _ in writes if channel not in (ERROR, INTERRUPT, RESUME)}
-    started_from = newest.checkpoint["id"]
-    return [t for t in tasks if t["checkpoint_id"] >= started_from and t["task_id"] not in finished]
-
-
-def _complete(state: RagState) -> End:
-    outcome = state.get("outcome")
-    return End(
-        status="complete",
-        response_type="complete",
-        data={"outcome": outcome, "usage": state.get("usage", {}), "model": state.get("model")},
-        outcome=outcome,
-        stages_ms=state.get("timings", {}),
-    )
-
-
-def _failure(
-    run: _Run, code: str, status: int, *, stages: dict[str, float] | None = None, **values: float
-) -> End:
-    sentences = SENTENCES[code]
-    sentence = sentences.get(run.asked["language"], sentences["en"])
-    return End(
-        status="failed",
-        response_type="error",
-        content=sentence.format(**values),
-        data={"code": code, "status": status},
-        stages_ms=stages or {},
-    )
-
-
-def _check_answer(run: _Run, told: str) -> None:
-    """Readers have seen what the log says, so that is what is stored; a difference is a node's bug."""
-    if run.stop_asked or run.graph is None or not run.graph.done() or run.graph.cancelled():
-        return
-    if run.graph.exception() is None and (answer := run.graph.result().get("answer", "")) != told:
-        logger.warning(
-            "run %s: the state holds an answer of %d characters, its events one of %d: the events win",
-            run.id,
-            len(answer),
-            len(told),
         )
 
 

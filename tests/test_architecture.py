@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 VALUES = {"state", "context", "errors"}
 
-# What each package may import of ours, and of others. The rest (server.py, api/, cli.py …) knows everything.
+# What each package may import of ours, and of others. The rest (server.py, api/, cli/ …) knows everything.
 OURS = {
     "state": set[str](),
     "errors": set[str](),

@@ -1,0 +1,56 @@
+"""How a command line is taken apart: the options every command has, and what values may be."""
+
+import argparse
+import re
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+from ..settings import Settings
+
+Command = Callable[[Settings, argparse.Namespace], int]
+
+
+class Commands:
+    """The parser, to which each group adds its commands."""
+
+    def __init__(self) -> None:
+        # Before and after the command; SUPPRESS keeps the second from resetting the first.
+        self._everywhere = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+        self._everywhere.add_argument(
+            "--data",
+            type=Path,
+            metavar="DIR",
+            help="data folder (default ~/.local/share/headrace, or HEADRACE_DATA)",
+        )
+        self._everywhere.add_argument(
+            "--config", type=Path, metavar="FILE", help="settings (default headrace.toml in the data folder)"
+        )
+        self.parser = argparse.ArgumentParser(
+            prog="headrace", description="Ask your own documents.", parents=[self._everywhere]
+        )
+        self.parser.add_argument("--version", action="version", version=f"headrace {version('headrace')}")
+        self._commands = self.parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(self, name: str, run: Command, help: str, *, json: str | None = None) -> argparse.ArgumentParser:
+        """A command; `json` says what `--json` prints, for those that have it."""
+        command = self._commands.add_parser(name, help=help, description=help, parents=[self._everywhere])
+        command.set_defaults(command=run)
+        if json is not None:
+            command.add_argument("--json", action="store_true", help=json)
+        return command
+
+
+def filled(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} to {most}")
+        return int(text)
+
+    return number

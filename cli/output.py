@@ -1,0 +1,21 @@
+"""What every command says in the same way: exit codes, the one JSON document, lines on stderr."""
+
+import json
+import sys
+
+from ..api.cleaning import without_controls
+
+OK, FAILED, WRONG_USE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 130
+EXTRACTIVE = (
+    "No chat model is configured: answers quote your documents word for word. "
+    "`headrace doctor` says how to add a model."
+)
+
+
+def print_json(document: object) -> None:
+    print(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+def tell(text: str) -> None:
+    # Some of it is a model server's: it must not be able to steer the terminal.
+    print(without_controls(text), file=sys.stderr, flush=True)

@@ -1,0 +1,29 @@
+"""A data folder that a running server owns, and files to put into it."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from headrace.cli import main
+
+from ..running import HANDBOOK, MANUAL, running
+
+
+@pytest.fixture(scope="module")
+def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("papers")
+    (folder / "制度").mkdir()
+    (folder / "制度" / "员工手册.md").write_text(HANDBOOK, "utf-8")
+    (folder / "LS-200.md").write_text(MANUAL, "utf-8")
+    (folder / ".hidden.md").write_text("不要", "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, papers: Path) -> Generator[Path]:
+    """A data folder that a running server owns, with one knowledge base."""
+    folder = tmp_path_factory.mktemp("data")
+    with running(folder):
+        assert main(["ingest", str(papers), "--kb", "文档", "--data", str(folder)]) == 0
+        yield folder

@@ -1,6 +1,7 @@
 """The ways a request can fail that a caller can act on.
 
 HeadraceError                 500  ours to fix
+├─ Damaged                    500  what was asked for is stored in a broken part of a file
 ├─ BadRequest                 422  the caller can fix what was sent
 │  ├─ Malformed               400  not even JSON, or not the right shape of request
 │  ├─ NotFound                404  no such thing, or not yours
@@ -11,6 +12,8 @@ HeadraceError                 500  ours to fix
 │  └─ Unreadable              422  a file of a format we read that cannot be read
 ├─ DependencyFailed           503  something we call is down; the caller can try again
 │  └─ DependencyRefused       502  something we call answered, but not usefully
+├─ Gone                       410  it was here; its record has been removed on purpose
+├─ StorageFull                507  no room to store it; the caller can try again once there is
 └─ StartRefused                 -  the program must not start like this; exit code 1
 
 "Nothing found" is not here: it is a route to `fallback`, and a good answer.
@@ -33,6 +36,12 @@ class HeadraceError(Exception):
         self.message = message
         self.code = code or type(self).code
         self.details: dict[str, Any] = dict(details or {})
+
+
+class Damaged(HeadraceError):
+    """A part of a database file cannot be read any more; what lies elsewhere in it is served."""
+
+    code = "data_damaged"
 
 
 class BadRequest(HeadraceError):
@@ -106,6 +115,20 @@ class DependencyRefused(DependencyFailed):
 
     status = 502
     code = "dependency_refused"
+
+
+class Gone(HeadraceError):
+    """It was here once, and was removed on purpose: asking again will not bring it back."""
+
+    status = 410
+    code = "gone"
+
+
+class StorageFull(HeadraceError):
+    """The disk or quota of the data folder is full. Nothing of the request is stored; reading goes on."""
+
+    status = 507
+    code = "disk_full"
 
 
 class StartRefused(HeadraceError):

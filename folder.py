@@ -1,6 +1,7 @@
 """The data folder has one owner: a process that holds `headrace.lock` and serves the folder over HTTP."""
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -79,13 +80,22 @@ def _open_lock(folder: Path) -> int:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         # A link is not followed: what it leads to would be emptied and written over.
-        return os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise StartRefused(
-            f"The data folder {folder} cannot be used: {error.strerror}. Give a folder that you may write "
-            f"to with --data or HEADRACE_DATA.",
-            code="folder_not_writable",
-        ) from error
+        raise _not_usable(folder, str(error.strerror)) from error
+    # The lock file may be there from before: then it can be opened, but nothing can be made beside it.
+    if not os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
+        os.close(lock)
+        raise _not_usable(folder, os.strerror(errno.EACCES))
+    return lock
+
+
+def _not_usable(folder: Path, why: str) -> StartRefused:
+    return StartRefused(
+        f"The data folder {folder} cannot be used: {why}. Give a folder that you may write to with --data or "
+        "HEADRACE_DATA.",
+        code="folder_not_writable",
+    )
 
 
 def running_owner(folder: Path) -> Owner | None:

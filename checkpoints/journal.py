@@ -7,9 +7,11 @@ import threading
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..databases import damaged, is_damage, look_at, make, opening
 from .schema import prepare
 
 T = TypeVar("T")
@@ -19,6 +21,7 @@ Work = Callable[[sqlite3.Connection], T]
 MOST_PER_COMMIT = 1000
 READERS = 2
 BUSY_TIMEOUT_S = 10.0
+KIND = "journal"
 
 
 class JournalClosed(RuntimeError):
@@ -35,9 +38,13 @@ class Journal:
 
     def __init__(self, path: Path, *, full_sync: bool = False) -> None:
         self.path = path
+        look_at(path, KIND, holds="the conversations")
+        if not path.exists():
+            make(path, KIND, partial(prepare, full_sync=full_sync))
         self._connection = _connect(path)
         try:
-            prepare(self._connection, full_sync=full_sync)
+            with opening(path, KIND):
+                prepare(self._connection, full_sync=full_sync)
         except BaseException:
             self._connection.close()
             raise
@@ -102,6 +109,10 @@ class Journal:
             connection.execute("begin")
             try:
                 return query(connection)
+            except sqlite3.DatabaseError as error:
+                if is_damage(error):
+                    raise damaged(self.path, KIND, error) from error
+                raise
             finally:
                 connection.execute("rollback")
         finally:
@@ -111,6 +122,9 @@ class Journal:
         while (first := self._waiting.get()) is not None:
             batch, last = self._with_waiting(first)
             _commit(self._connection, batch)
+            for item in batch:
+                if item.error is not None and is_damage(item.error):
+                    item.error = damaged(self.path, KIND, item.error)
             _settle(batch)
             if last:
                 return
@@ -130,7 +144,7 @@ class Journal:
 
 @asynccontextmanager
 async def open_journal(path: Path, *, full_sync: bool = False) -> AsyncGenerator[Journal]:
-    """Open or create the journal. Raises StartRefused when a newer program wrote it."""
+    """Open or create the journal. Raises StartRefused: damaged, not writable, written by a newer program."""
     journal = await asyncio.to_thread(Journal, path, full_sync=full_sync)
     try:
         yield journal

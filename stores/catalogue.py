@@ -1,5 +1,6 @@
 """Knowledge bases, documents and chunks in one SQLite file, changed a transaction at a time."""
 
+import asyncio
 import json
 import sqlite3
 import unicodedata
@@ -13,11 +14,13 @@ import aiosqlite
 import anyio
 
 from ..context import Chunk, Document, DocumentStatus, KnowledgeBase
-from ..errors import BadRequest, Conflict, DependencyFailed, NotFound, StartRefused
+from ..databases import damaged, is_damage, look_at, make, opening
+from ..errors import BadRequest, Conflict, DependencyFailed, NotFound
 from ..ids import new_id
 from .catalogue_rows import chunk_row, insert, to_chunk, to_document, to_kb, update
-from .catalogue_schema import prepare
+from .catalogue_schema import fill, prepare
 
+KIND = "catalogue"
 NAME_LENGTH = 100
 DESCRIPTION_LENGTH = 2_000
 TITLE_LENGTH = 500
@@ -35,10 +38,11 @@ class SqliteCatalogue:
     """`context.Catalogue` and what changes it. Made by `open_catalogue`.
 
     One connection writes, one reads; a change is visible to readers once its call has returned.
-    Raises DependencyFailed when the file cannot be read or written.
+    Raises DependencyFailed when the file cannot be read or written, Damaged where a part of it is broken.
     """
 
-    def __init__(self, writer: aiosqlite.Connection, reader: aiosqlite.Connection) -> None:
+    def __init__(self, path: Path, writer: aiosqlite.Connection, reader: aiosqlite.Connection) -> None:
+        self._path = path
         self._writer = writer
         self._reader = reader
         self._writing = anyio.Lock()
@@ -347,8 +351,19 @@ class SqliteCatalogue:
             return await _document_in(db, row["id"])
 
     async def _rows(self, sql: str, *values: Any) -> list[sqlite3.Row]:
-        with _translated():
+        with self._translated():
             return [*await self._reader.execute_fetchall(sql, values)]
+
+    @contextmanager
+    def _translated(self) -> Generator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if is_damage(error):
+                raise damaged(self._path, KIND, error) from error
+            raise DependencyFailed(
+                "catalogue", f"the catalogue cannot be read or written: {error}"
+            ) from error
 
     async def _count(self, from_where: str, *values: Any) -> int:
         (row,) = await self._rows(f"select count(*) {from_where}", *values)
@@ -356,7 +371,7 @@ class SqliteCatalogue:
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncGenerator[aiosqlite.Connection]:
-        with _translated():
+        with self._translated():
             async with self._writing:
                 try:
                     await self._writer.execute("begin immediate")
@@ -373,19 +388,24 @@ class SqliteCatalogue:
 async def open_catalogue(path: Path) -> AsyncGenerator[SqliteCatalogue]:
     """Open or create the file; both connections and their threads end with the block.
 
-    Raises StartRefused when the file is no catalogue, or one of a newer program.
+    Raises StartRefused when the file is no catalogue, damaged, not writable, or of a newer program.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    await asyncio.to_thread(_look_at_or_make, path)
     async with AsyncExitStack() as connections:
-        try:
+        with opening(path, KIND):
             writer = await connections.enter_async_context(aiosqlite.connect(path, isolation_level=None))
             await prepare(writer, path)
             reader = await connections.enter_async_context(aiosqlite.connect(path, isolation_level=None))
             reader.row_factory = sqlite3.Row
             await reader.execute("pragma query_only = on")
-        except sqlite3.Error as error:
-            raise StartRefused(f"{path} cannot be opened as a catalogue: {error}") from error
-        yield SqliteCatalogue(writer, reader)
+        yield SqliteCatalogue(path, writer, reader)
+
+
+def _look_at_or_make(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    look_at(path, KIND, holds="the knowledge bases")
+    if not path.exists():
+        make(path, KIND, fill)
 
 
 async def _ids(db: aiosqlite.Connection, sql: str, *values: Any) -> list[str]:
@@ -485,11 +505,3 @@ def _window(page: int, page_size: int) -> tuple[int, int]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-@contextmanager
-def _translated() -> Generator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise DependencyFailed("catalogue", f"the catalogue cannot be read or written: {error}") from error

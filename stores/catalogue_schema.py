@@ -67,18 +67,19 @@ create table schema_version (version integer not null);
 """
 
 
+def fill(connection: sqlite3.Connection) -> None:
+    """Make the tables of a new file."""
+    connection.execute("pragma journal_mode = wal")
+    version = f"insert into schema_version values ({SCHEMA_VERSION});"
+    connection.executescript(f"begin; {SCHEMA} {version} commit;")
+
+
 async def prepare(db: aiosqlite.Connection, path: Path) -> None:
-    """Set the connection up and make the tables of a new file. Raises StartRefused for a newer schema."""
+    """Set the connection up. Raises StartRefused for a newer schema."""
     db.row_factory = sqlite3.Row
     await db.execute("pragma foreign_keys = on")
     await db.execute_fetchall("pragma journal_mode = wal")
     await db.execute("pragma synchronous = normal")
-    known = await db.execute_fetchall("select 1 from sqlite_master where name = 'schema_version'")
-    if not known:
-        # One script, one transaction: a crash leaves no half-made file behind.
-        fill = f"insert into schema_version values ({SCHEMA_VERSION});"
-        await db.executescript(f"begin; {SCHEMA} {fill} commit;")
-        return
     ((version,),) = await db.execute_fetchall("select version from schema_version")
     if version > SCHEMA_VERSION:
         raise StartRefused(

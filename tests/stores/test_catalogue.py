@@ -1,3 +1,4 @@
+import asyncio
 import sqlite3
 import threading
 from collections.abc import AsyncIterator
@@ -310,6 +311,7 @@ async def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None
 
 
 async def test_closing_ends_the_threads(tmp_path: Path) -> None:
+    await asyncio.to_thread(lambda: None)  # the loop keeps its own
     before = {*threading.enumerate()}
     async with open_catalogue(tmp_path / "catalogue.sqlite"):
         opened = {*threading.enumerate()} - before

@@ -5,9 +5,10 @@ import sqlite3
 import zlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -25,8 +26,10 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.constants import START
 
-from .journal import Journal
+from .journal import Work
 from .schema import THREAD_TABLES, delete_threads
+
+T = TypeVar("T")
 
 # Below this a value costs less inside the checkpoint than as a row with a hash.
 INLINE_BYTES = 64
@@ -48,6 +51,18 @@ PendingWrites = list[PendingWrite]
 Entry = list[Any] | bytes | dict[str, Any]
 
 
+class Queue(Protocol):
+    """What a saver needs of `Journal`. One over a file of somebody else refuses to write."""
+
+    def read_now(self, query: Work[T]) -> T: ...
+
+    async def read(self, query: Work[T]) -> T: ...
+
+    async def write(self, work: Work[T]) -> T: ...
+
+    def post(self, work: Work[T]) -> Future[T]: ...
+
+
 class JournalSaver(BaseCheckpointSaver[int]):
     """A checkpointer over the journal's one queue, so that a task's events precede its writes, which
     precede the checkpoint.
@@ -56,7 +71,7 @@ class JournalSaver(BaseCheckpointSaver[int]):
     synchronous methods block until the commit; they work on any thread, also on that of an event loop.
     """
 
-    def __init__(self, journal: Journal, *, serde: SerializerProtocol | None = None) -> None:
+    def __init__(self, journal: Queue, *, serde: SerializerProtocol | None = None) -> None:
         super().__init__(serde=serde)
         self._journal = journal
         # Used on the writer's thread only, also by the copies that `with_allowlist` makes.

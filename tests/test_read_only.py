@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace.checkpoints.saver import JournalSaver
-from headrace.errors import HeadraceError, StartRefused
+from headrace.errors import Damaged, HeadraceError, StartRefused
 from headrace.read_only import NotWritten, ReadOnlyCatalogue, ReadOnlyFile, ReadOnlyJournal
 from headrace.stores.catalogue import open_catalogue
 
@@ -129,7 +129,7 @@ def test_another_program_s_database_is_named(tmp_path: Path) -> None:
 
 def test_what_is_no_database_is_named(tmp_path: Path) -> None:
     (tmp_path / "journal.sqlite").write_text("不是数据库" * 1000)
-    with pytest.raises(HeadraceError, match=r"journal\.sqlite cannot be read: file is not a database"):
+    with pytest.raises(Damaged, match=r"journal\.sqlite is damaged .* file is not a database"):
         ReadOnlyFile(tmp_path / "journal.sqlite", version=1)
 
 

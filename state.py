@@ -40,7 +40,7 @@ class Hit(TypedDict):
     chunk_index: int
     passage: NotRequired[str]  # sha256 of the text as used, once that differs from the chunk's
     score: float
-    scores: dict[str, float | None]  # by stage: vector, keyword, coverage, fused, rerank, composite, final
+    scores: dict[str, float | None]  # vector, keyword, coverage, fused, rerank, composite, mmr, final
     ranks: dict[str, int]  # by channel, from 1
     marks: list[str]
     sub_chunk_ids: list[str]
@@ -55,6 +55,8 @@ class Departure(TypedDict):
     reason: str
     score: float | None
     limit: float | None
+    other: NotRequired[str]  # the chunk that holds its text now, or that it is too much like
+    scores: NotRequired[dict[str, float]]  # what the stage had made of it, where `score` does not say it all
 
 
 class StageWarning(TypedDict):
@@ -79,6 +81,18 @@ class Usage(TypedDict):
 
     prompt_tokens: NotRequired[int]
     completion_tokens: NotRequired[int]
+
+
+class ModelCall(TypedDict):
+    """One question to a model, answered or not. What was asked is rebuilt from the state."""
+
+    stage: str
+    role: str  # understand, chat, rerank, embedding
+    model: str  # its name, never a path or an address
+    duration_ms: float
+    usage: Usage
+    error: str | None  # the code of what went wrong
+    prompt: NotRequired[str]  # sha256 of the rendered messages, where there were any
 
 
 class Knobs(TypedDict):
@@ -166,6 +180,7 @@ class RagState(Ask):
     outcome: NotRequired[Outcome]  # finalize
     warnings: NotRequired[Annotated[list[StageWarning], append_all]]
     departures: NotRequired[Annotated[list[Departure], append_all]]
+    calls: NotRequired[Annotated[list[ModelCall], append_all]]
     timings: NotRequired[Annotated[dict[str, float], merge_timings]]  # milliseconds by node
 
 
@@ -193,4 +208,5 @@ class Update(TypedDict, total=False):
     outcome: Outcome
     warnings: list[StageWarning]
     departures: list[Departure]
+    calls: list[ModelCall]
     timings: dict[str, float]

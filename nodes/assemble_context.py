@@ -8,10 +8,11 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from ..context import Context, Prompts
-from ..state import Departure, Hit, RagState, Turn, Update
+from ..state import Hit, RagState, Turn, Update
 from .answering.budget import fit, token_estimate
 from .answering.citations import aliases_for
 from .answering.prompting import Material, history_messages, read_material, system_text, user_text
+from .reporting.departures import departed
 from .stage import stage
 
 # Kept free for the answer where the request does not limit it, but never more than a quarter.
@@ -26,21 +27,31 @@ async def assemble_context(state: RagState, runtime: Runtime[Context]) -> Update
     material = await read_material(state, context)
     plan = plan_context(state, material, context.prompts, context.chat.context_tokens)
     selected = await _kept(plan, context)
-    update: Update = {"budget": plan.budget, "departures": plan.departures}
+    departures = [
+        *(departed(hit, "assemble_context", "gone") for hit in without_text(state, material)),
+        *(departed(hit, "assemble_context", "over_budget") for hit in plan.dropped),
+    ]
+    update: Update = {"budget": plan.budget, "departures": departures}
     if "selected" in state:
         update |= {"selected": selected, "aliases": aliases_for(selected)}
     return update
 
 
+def without_text(state: RagState, material: Material) -> list[Hit]:
+    """Selected hits whose text was erased since it was kept."""
+    present = {hit["chunk_id"] for hit in material.hits}
+    return [hit for hit in state.get("selected", []) if hit["chunk_id"] not in present]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Hits that fit, with their texts; `shortened` are the places whose text was cut."""
+    """Hits that fit, with their texts; `shortened` are the places of those cut, `dropped` did not fit."""
 
     hits: Sequence[Hit]
     texts: Sequence[str]
     shortened: Sequence[int]
     budget: dict[str, Any]
-    departures: list[Departure]
+    dropped: Sequence[Hit]
 
 
 def plan_context(state: RagState, material: Material, prompts: Prompts, context_tokens: int) -> Plan:
@@ -65,16 +76,7 @@ def plan_context(state: RagState, material: Material, prompts: Prompts, context_
             "turns": len(turns),
             "current_time": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         },
-        departures=[
-            Departure(
-                chunk_id=hit["chunk_id"],
-                stage="assemble_context",
-                reason="over_budget",
-                score=hit["score"],
-                limit=None,
-            )
-            for hit in gone
-        ],
+        dropped=gone,
     )
 
 

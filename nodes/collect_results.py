@@ -36,7 +36,8 @@ def by_content(hits: Sequence[Hit], texts: Sequence[str | None]) -> tuple[list[H
         if not text:
             departures.append(departed(hit, "collect_results", "gone"))
         elif (same := signature(text)) in kept:
-            departures.append(departed(hit, "collect_results", "same_text"))
+            other = kept[same]["chunk_id"]
+            departures.append(departed(hit, "collect_results", "same_text", other=other))
         else:
             kept[same] = hit
     return [*kept.values()], departures

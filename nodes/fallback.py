@@ -2,9 +2,9 @@
 
 from langgraph.runtime import Runtime
 
-from ..context import ChatMessage, ChatPrompt, Context
+from ..context import ChatMessage, ChatPrompt, Context, Prompts
 from ..errors import DependencyFailed
-from ..state import Asked, RagState, Update
+from ..state import Asked, ModelCall, RagState, Update
 from .answering.fencing import neutralised
 from .answering.streaming import Teller, chat_options, stream_answer
 from .reporting.warn import warn
@@ -22,24 +22,30 @@ async def fallback(state: RagState, runtime: Runtime[Context]) -> Update:
 
 
 async def _in_own_words(asked: Asked, context: Context, teller: Teller) -> Update:
+    prompt, calls = fallback_prompt(asked, context.prompts), list[ModelCall]()
+    try:
+        answered = await stream_answer(
+            context, prompt, chat_options(asked), {}, teller, stage="fallback", calls=calls
+        )
+    except DependencyFailed as error:
+        if teller.text("answer"):
+            raise
+        warning = warn(context.emit, "fallback", error.code, error.message)
+        return {**_fixed(asked, context, teller), "warnings": [warning], "calls": calls}
+    return {**answered, "declined": False, "fell_back": True}
+
+
+def fallback_prompt(asked: Asked, prompts: Prompts) -> ChatPrompt:
     language = asked["language"]
-    prompt = ChatPrompt(
+    return ChatPrompt(
         messages=[
-            ChatMessage(role="system", content=context.prompts.text("fallback", "model", language=language)),
+            ChatMessage(role="system", content=prompts.text("fallback", "model", language=language)),
             ChatMessage(role="user", content=neutralised(asked["query"])),
         ],
         question=asked["query"],
         language=language,
         intent="fallback",
     )
-    try:
-        answered = await stream_answer(context, prompt, chat_options(asked), {}, teller, stage="fallback")
-    except DependencyFailed as error:
-        if teller.text("answer"):
-            raise
-        warning = warn(context.emit, "fallback", error.code, error.message)
-        return {**_fixed(asked, context, teller), "warnings": [warning]}
-    return {**answered, "declined": False, "fell_back": True}
 
 
 def _fixed(asked: Asked, context: Context, teller: Teller) -> Update:

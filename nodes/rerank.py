@@ -9,9 +9,11 @@ from langgraph.runtime import Runtime
 
 from ..context import Context, Reranker, Tokens
 from ..errors import DependencyFailed, DependencyRefused
-from ..state import Asked, Departure, Hit, RagState, RerankVerdict, Update
+from ..state import Asked, Departure, Hit, ModelCall, RagState, RerankVerdict, Update
 from ..text.cleaning import clean_passage
+from .reporting.calls import recorded
 from .reporting.departures import departed
+from .reporting.departures import judged as with_scores
 from .reporting.warn import warn
 from .searching.diversity import maximal_marginal_relevance, without_near_duplicates
 from .stage import stage
@@ -37,6 +39,7 @@ async def rerank(state: RagState, runtime: Runtime[Context]) -> Update:
         "ranked": ranked,
         "rerank_verdict": judged.verdict,
         "departures": [*judged.departures, *departures],
+        "calls": judged.calls,
         "warnings": warnings,
     }
 
@@ -48,6 +51,7 @@ class Judged:
     hits: list[Hit]
     verdict: RerankVerdict
     departures: list[Departure] = field(default_factory=list[Departure])
+    calls: list[ModelCall] = field(default_factory=list[ModelCall])
     failure: DependencyFailed | None = None
 
 
@@ -56,21 +60,26 @@ async def _judged(
 ) -> Judged:
     if reranker is None:
         return Judged(hits=[with_composite(hit, None) for hit in hits], verdict="skipped")
+    calls: list[ModelCall] = []
     try:
-        scores = await reranker.scores(query, [clean_passage(text) for text in texts])
-        check_scores(scores, len(hits), reranker.name)
+        with recorded(calls, stage="rerank", role="rerank", name=lambda: reranker.name):
+            scores = await reranker.scores(query, [clean_passage(text) for text in texts])
+            check_scores(scores, len(hits), reranker.name)
     except DependencyFailed as error:
-        return Judged(hits=[with_composite(hit, None) for hit in hits], verdict="failed", failure=error)
+        unscored = [with_composite(hit, None) for hit in hits]
+        return Judged(hits=unscored, verdict="failed", calls=calls, failure=error)
     scored = [with_composite(hit, score) for hit, score in zip(hits, scores, strict=True)]
     kept, limit = above_threshold(scored, asked["rerank_threshold"], narrowed=bool(asked["document_ids"]))
     staying = {hit["chunk_id"] for hit in kept}
-    departures = [
-        departed({**hit, "score": hit["scores"]["rerank"] or 0.0}, "rerank", "below_threshold", limit=limit)
-        for hit in scored
-        if hit["chunk_id"] not in staying
-    ]
+    departures = [_below(hit, limit) for hit in scored if hit["chunk_id"] not in staying]
     verdict: RerankVerdict = "ok" if kept else "rejected"
-    return Judged(hits=by_score(kept), verdict=verdict, departures=departures)
+    return Judged(hits=by_score(kept), verdict=verdict, departures=departures, calls=calls)
+
+
+def _below(hit: Hit, limit: float) -> Departure:
+    # What is compared with the threshold is the model's own score, not the composite.
+    by_model: Hit = {**hit, "score": _model_score(hit)}
+    return with_scores(departed(by_model, "rerank", "below_threshold", limit=limit), hit["scores"])
 
 
 def check_scores(scores: Sequence[float], count: int, name: str) -> None:

@@ -17,4 +17,9 @@ async def search_chunks(state: RagState, runtime: Runtime[Context]) -> Update:
     context.emit.open_call("knowledge_search", {"query": query, "knowledge_bases": len(asked["kb_ids"])})
     found = await hybrid_search(context, search_for(asked, query))
     warnings = [warn(context.emit, "search_chunks", error.code, error.message) for error in found.failures]
-    return {"chunk_hits": found.hits, "departures": found.departures, "warnings": warnings}
+    return {
+        "chunk_hits": found.hits,
+        "departures": found.departures,
+        "calls": found.calls,
+        "warnings": warnings,
+    }

@@ -6,11 +6,12 @@ from langgraph.runtime import Runtime
 
 from ..context import ChatMessage, ChatModel, ChatOptions, ChatPrompt, Context, Prompts, Tokens
 from ..errors import HeadraceError
-from ..state import Asked, RagState, StageWarning, Turn, Update
+from ..state import Asked, ModelCall, RagState, StageWarning, Turn, Update
 from ..text.similarity import jaccard, normalise
 from .answering.citations import without_tags
 from .answering.decoding import without_thinking
 from .answering.fencing import neutralised
+from .reporting.calls import recorded
 from .reporting.warn import warn
 from .reporting.window import window
 from .stage import stage
@@ -22,6 +23,7 @@ RETRIEVAL_INTENTS = frozenset({"kb_search", "web_search", "clarification", "summ
 SAME_QUESTION = 0.9  # Jaccard of content tokens
 REWRITE_TURNS = 3  # turns shown to the model that rewrites
 REWRITE_ANSWER = 600  # characters of each earlier answer
+UNREADABLE = "unreadable_rewrite"
 REWRITE_OPTIONS = ChatOptions(temperature=0, max_tokens=400)
 
 
@@ -29,33 +31,35 @@ REWRITE_OPTIONS = ChatOptions(temperature=0, max_tokens=400)
 async def understand_query(state: RagState, runtime: Runtime[Context]) -> Update:
     context, asked, history = runtime.context, state["request"], state.get("history", [])
     with window(context.emit, "query_understand", {"query": asked["query"]}) as result:
-        understood, warnings = await understand(asked, history, context)
+        understood, calls, warnings = await understand(asked, history, context)
         understood = settled(understood, asked, history, context.tokens)
         result |= {"intent": understood.intent, "rewritten": understood.rewritten}
     return {
         "rewritten_query": understood.rewritten,
         "intent": understood.intent,
         "uses_history": understood.uses_history,
+        "calls": calls,
         "warnings": warnings,
     }
 
 
 async def understand(
     asked: Asked, history: Sequence[Turn], context: Context
-) -> tuple[Understood, list[StageWarning]]:
+) -> tuple[Understood, list[ModelCall], list[StageWarning]]:
     """By the model that is set for it, then by the chat model, then unchanged; by rules where none is set."""
     if context.understand is None or not asked["enable_rewrite"]:
-        return understand_by_rules(asked["query"], history, rewrite=asked["enable_rewrite"]), []
+        return understand_by_rules(asked["query"], history, rewrite=asked["enable_rewrite"]), [], []
     models = [context.understand]
     if context.chat.generates and context.chat.name != context.understand.name:
         models.append(context.chat)
+    calls: list[ModelCall] = []
     warnings: list[StageWarning] = []
     for model in models:
-        understood, warning = await _ask(model, asked, history, context)
+        understood, warning = await _ask(model, asked, history, context, calls)
         if understood:
-            return guarded(understood, asked["query"], history), warnings
+            return guarded(understood, asked["query"], history), calls, warnings
         warnings.extend([warning] if warning else [])
-    return Understood(rewritten=asked["query"], intent="kb_search", uses_history=False), warnings
+    return Understood(rewritten=asked["query"], intent="kb_search", uses_history=False), calls, warnings
 
 
 def guarded(understood: Understood, query: str, history: Sequence[Turn]) -> Understood:
@@ -96,18 +100,39 @@ def repeats(query: str, history: Sequence[Turn], tokens: Tokens) -> bool:
 
 
 async def _ask(
-    model: ChatModel, asked: Asked, history: Sequence[Turn], context: Context
+    model: ChatModel, asked: Asked, history: Sequence[Turn], context: Context, calls: list[ModelCall]
 ) -> tuple[Understood | None, StageWarning | None]:
     prompt = rewrite_prompt(asked, history, context.prompts)
     try:
-        pieces = [p.text async for p in model.stream(prompt, REWRITE_OPTIONS) if p.kind == "answer"]
+        answer = await _answer(model, prompt, calls)
     except HeadraceError as error:
         return None, warn(context.emit, "understand_query", error.code, error.message)
-    understood = parse_understanding(without_thinking("".join(pieces)), asked["query"])
+    understood = parse_understanding(without_thinking(answer), asked["query"])
     if understood is None:
+        calls[-1]["error"] = UNREADABLE
         message = "The rewriting model did not answer with the JSON it was asked for."
-        return None, warn(context.emit, "understand_query", "unreadable_rewrite", message)
+        return None, warn(context.emit, "understand_query", UNREADABLE, message)
     return understood, None
+
+
+async def _answer(model: ChatModel, prompt: ChatPrompt, calls: list[ModelCall]) -> str:
+    said: list[str] = []
+    with recorded(
+        calls,
+        stage="understand_query",
+        role="understand",
+        name=lambda: model.name,
+        messages=prompt.messages,
+    ) as call:
+        async for piece in model.stream(prompt, REWRITE_OPTIONS):
+            match piece.kind:
+                case "answer":
+                    said.append(piece.text)
+                case "usage":
+                    call["usage"] = piece.usage
+                case _:
+                    continue
+    return "".join(said)
 
 
 def rewrite_prompt(asked: Asked, history: Sequence[Turn], prompts: Prompts) -> ChatPrompt:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from ...context import ChatOptions, ChatPrompt, Context, Emitter
 from ...errors import DependencyRefused
-from ...state import Asked, StageWarning, Update, Usage
+from ...state import Asked, ModelCall, StageWarning, Update
+from ..reporting.calls import recorded
 from ..reporting.warn import warn
 from .decoding import AnswerDecoder, Kind
 
@@ -36,34 +37,38 @@ async def stream_answer(
     teller: Teller,
     *,
     stage: str = "generate_answer",
+    calls: list[ModelCall] | None = None,
 ) -> Update:
     """Stream one model call. What was told stays told when the model fails or the run is stopped.
 
-    `stage` is the node whose warnings these are.
+    `stage` is the node whose warnings these are; `calls` gets the call also when it fails.
 
     Raises DependencyFailed or DependencyRefused, the latter also for an answer without a word.
     """
     decoder = AnswerDecoder(tags)
-    usage: Usage = {}
+    calls = [] if calls is None else calls
     warnings: list[StageWarning] = []
-    try:
-        async for piece in context.chat.stream(prompt, options):
-            match piece.kind:
-                case "answer":
-                    teller.tell(decoder.feed(piece.text))
-                case "thinking":
-                    teller.tell([("thinking", piece.text)] if piece.text else [])
-                case "usage":
-                    usage = piece.usage
-                case "unfinished":
-                    warnings.append(warn(context.emit, stage, "chat_unfinished", piece.text))
-    finally:
-        teller.tell(decoder.close())
-    if decoder.declined and not teller.text("answer").strip():
-        teller.tell([("answer", context.prompts.text("fallback", "declined", language=prompt.language))])
-    if not teller.text("answer").strip():
-        raise DependencyRefused("chat", "The chat model gave an empty answer.", code="empty_answer")
-    update = _update(teller, usage, model=context.chat.name, declined=decoder.declined)
+    with recorded(
+        calls, stage=stage, role="chat", name=lambda: context.chat.name, messages=prompt.messages
+    ) as call:
+        try:
+            async for piece in context.chat.stream(prompt, options):
+                match piece.kind:
+                    case "answer":
+                        teller.tell(decoder.feed(piece.text))
+                    case "thinking":
+                        teller.tell([("thinking", piece.text)] if piece.text else [])
+                    case "usage":
+                        call["usage"] = piece.usage
+                    case "unfinished":
+                        warnings.append(warn(context.emit, stage, "chat_unfinished", piece.text))
+        finally:
+            teller.tell(decoder.close())
+        if decoder.declined and not teller.text("answer").strip():
+            teller.tell([("answer", context.prompts.text("fallback", "declined", language=prompt.language))])
+        if not teller.text("answer").strip():
+            raise DependencyRefused("chat", "The chat model gave an empty answer.", code="empty_answer")
+    update = _update(teller, calls[-1], declined=decoder.declined)
     return {**update, "warnings": warnings} if warnings else update
 
 
@@ -76,8 +81,14 @@ def chat_options(asked: Asked) -> ChatOptions:
     )
 
 
-def _update(teller: Teller, usage: Usage, *, model: str, declined: bool) -> Update:
-    update: Update = {"answer": teller.text("answer"), "usage": usage, "model": model, "declined": declined}
+def _update(teller: Teller, call: ModelCall, *, declined: bool) -> Update:
+    update: Update = {
+        "answer": teller.text("answer"),
+        "usage": call["usage"],
+        "model": call["model"],
+        "declined": declined,
+        "calls": [call],
+    }
     if thinking := teller.text("thinking"):
         update["thinking"] = thinking
     return update

@@ -16,14 +16,15 @@ def without_repeats(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Departur
     """The best piece of each chunk and of each text, best first."""
     kept: list[Piece] = []
     departures: list[Departure] = []
-    seen: set[str] = set()
+    seen: dict[str, Piece] = {}  # by chunk and by text, the piece that was kept
     for piece in sorted(pieces, key=lambda piece: piece.rank):
-        marks = {piece.hit["chunk_id"], signature(piece.text)}
-        if marks & seen:
-            departures.append(left(piece, "same_text"))
+        marks = (piece.hit["chunk_id"], signature(piece.text))
+        same = next((seen[mark] for mark in marks if mark in seen), None)
+        if same:
+            departures.append(left(piece, "same_text", other=same))
         else:
             kept.append(piece)
-        seen |= marks
+        seen |= dict.fromkeys(marks, same or piece)
     return kept, departures
 
 
@@ -37,12 +38,13 @@ def without_overlaps(pieces: Sequence[Piece], tokens: Tokens) -> tuple[list[Piec
     departures: list[Departure] = []
     for piece in sorted(pieces, key=lambda piece: piece.rank):
         plain, words = normalise(piece.text), set(tokens.content(piece.text))
-        if any(plain in other or _alike(words, theirs) for _, other, theirs in kept):
-            departures.append(left(piece, "overlap", limit=PARTIAL_OVERLAP))
+        holder = next((k for k, other, theirs in kept if plain in other or _alike(words, theirs)), None)
+        if holder:
+            departures.append(left(piece, "overlap", limit=PARTIAL_OVERLAP, other=holder))
             continue
         for entry in [entry for entry in kept if entry[1] in plain]:
             kept.remove(entry)
-            departures.append(left(entry[0], "overlap", limit=PARTIAL_OVERLAP))
+            departures.append(left(entry[0], "overlap", limit=PARTIAL_OVERLAP, other=piece))
             piece = _raised(piece, entry[0])
         kept.append((piece, plain, words))
     return sorted((piece for piece, _, _ in kept), key=lambda piece: piece.rank), departures

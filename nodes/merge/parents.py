@@ -22,8 +22,8 @@ def with_parents(
         if parent is None or not parent.enabled:
             merged[piece.hit["chunk_id"]] = piece
         elif parent.id in merged:
-            departures.append(left(piece, "same_parent"))
             best = merged[parent.id]
+            departures.append(left(piece, "same_parent", other=best))
             merged[parent.id] = one_of(best, piece, best.text, [*best.chunks, *piece.chunks])
         else:
             merged[parent.id] = Piece(hit=piece.hit, text=parent.text, chunks=piece.chunks)

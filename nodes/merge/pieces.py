@@ -43,5 +43,7 @@ def one_of(better: Piece, other: Piece, text: str, chunks: Iterable[Chunk]) -> P
     )
 
 
-def left(piece: Piece, reason: str, *, limit: float | None = None) -> Departure:
-    return departed(piece.hit, "merge_chunks", reason, limit=limit)
+def left(piece: Piece, reason: str, *, limit: float | None = None, other: Piece | None = None) -> Departure:
+    """`other` is the piece that holds what this one said."""
+    into = other.hit["chunk_id"] if other else None
+    return departed(piece.hit, "merge_chunks", reason, limit=limit, other=into)

@@ -27,7 +27,7 @@ def joined(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Departure]]:
         better, other = sorted((previous, piece), key=lambda piece: piece.rank)
         text = join_overlapping(previous.text, piece.text)
         merged[-1] = one_of(better, other, text, [*previous.chunks, *piece.chunks])
-        departures.append(left(other, "joined"))
+        departures.append(left(other, "joined", other=better))
     return sorted(merged, key=lambda piece: piece.rank), departures
 
 

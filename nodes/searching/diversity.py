@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 
 from ...state import Departure, Hit
 from ...text.similarity import jaccard
-from ..reporting.departures import departed
+from ..reporting.departures import departed, judged
 
 NEAR_DUPLICATE = 0.85  # Jaccard of token sets
 
@@ -18,8 +18,11 @@ def without_near_duplicates(hits: Sequence[Hit], tokens: TokenSets) -> tuple[lis
     departures: list[Departure] = []
     for hit in hits:
         own = tokens[hit["chunk_id"]]
-        if any(jaccard(own, tokens[other["chunk_id"]]) >= NEAR_DUPLICATE for other in kept):
-            departures.append(departed(hit, "rerank", "near_duplicate", limit=NEAR_DUPLICATE))
+        others = (other["chunk_id"] for other in kept)
+        same = next((other for other in others if jaccard(own, tokens[other]) >= NEAR_DUPLICATE), None)
+        if same:
+            left = departed(hit, "rerank", "near_duplicate", limit=NEAR_DUPLICATE, other=same)
+            departures.append(judged(left, hit["scores"]))
         else:
             kept.append(hit)
     return kept, departures
@@ -30,23 +33,35 @@ def maximal_marginal_relevance(
 ) -> tuple[list[Hit], list[Departure]]:
     """The `count` hits chosen greedily by `weight * relevance - (1 - weight) * likeness to the chosen`.
 
-    Relevance is the score stretched over its range; likeness the highest Jaccard with a chosen hit.
+    Relevance is the score stretched over its range; likeness the highest Jaccard with a chosen hit. A
+    chosen hit has the value it was chosen by among its scores, as `mmr`; one that was not, its last.
     """
     relevance = stretched([hit["score"] for hit in hits])
-    likeness = [0.0] * len(hits)
+    likeness: list[tuple[float, str | None]] = [(0.0, None)] * len(hits)  # and with which of them
     remaining = list(range(len(hits)))
-    chosen: list[int] = []
+    chosen: list[Hit] = []
+
+    def value(place: int) -> float:
+        return weight * relevance[place] - (1 - weight) * likeness[place][0]
+
+    def valued(place: int) -> Hit:
+        return {**hits[place], "scores": {**hits[place]["scores"], "mmr": round(value(place), 6)}}
+
     while remaining and len(chosen) < count:
-        best = max(
-            remaining, key=lambda place: (weight * relevance[place] - (1 - weight) * likeness[place], -place)
-        )
+        best = max(remaining, key=lambda place: (value(place), -place))
         remaining.remove(best)
-        chosen.append(best)
-        newest = tokens[hits[best]["chunk_id"]]
+        chosen.append(valued(best))
+        newest = hits[best]["chunk_id"]
         for place in remaining:
-            likeness[place] = max(likeness[place], jaccard(tokens[hits[place]["chunk_id"]], newest))
-    departures = [departed(hits[place], "rerank", "not_diverse", limit=float(count)) for place in remaining]
-    return [hits[place] for place in chosen], departures
+            alike = jaccard(tokens[hits[place]["chunk_id"]], tokens[newest])
+            if alike > likeness[place][0]:
+                likeness[place] = (alike, newest)
+    return chosen, [_not_diverse(valued(place), likeness[place][1], count) for place in remaining]
+
+
+def _not_diverse(hit: Hit, nearest: str | None, count: int) -> Departure:
+    left = departed(hit, "rerank", "not_diverse", limit=float(count), other=nearest)
+    return judged(left, hit["scores"])
 
 
 def stretched(scores: Sequence[float]) -> list[float]:

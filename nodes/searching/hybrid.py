@@ -5,11 +5,12 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from ...context import Chunk, Context, KnowledgeBase, QueryTerms, Scored, require_same_model
+from ...context import Chunk, Context, KnowledgeBase, QueryTerms, Scored, model_name, require_same_model
 from ...errors import DependencyFailed
-from ...state import Asked, Departure, Hit, Source
+from ...state import Asked, Departure, Hit, ModelCall, Source
 from ...text.fusion import COVERAGE_WEIGHTS, Fused, by_coverage, greatest_bm25, weighted_rrf
 from ...text.language import language_of
+from ..reporting.calls import recorded
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -47,6 +48,7 @@ class Found:
     hits: list[Hit]
     departures: list[Departure]
     failures: list[DependencyFailed]
+    calls: list[ModelCall] = field(default_factory=list[ModelCall])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,16 +96,19 @@ async def hybrid_search(context: Context, search: Search) -> Found:
     Raises Conflict (`embedding_model_mismatch`) for a knowledge base indexed with another model, and
     DependencyFailed when a store fails; with `partial_ok` only when all of them do.
     """
-    targets = await find_targets(context, search)
+    targets, embedder = await find_targets(context, search), context.embedder
     if not targets:
         return Found(hits=[], departures=[], failures=[])
-    [vector] = await context.embedder.embed_queries([search.query])
+    calls: list[ModelCall] = []
+    with recorded(calls, stage="search_chunks", role="embedding", name=lambda: model_name(embedder.model)):
+        [vector] = await embedder.embed_queries([search.query])
     limit = candidates(search.match_count, len(targets))
     results, failures = await _search_all(context, search, targets, vector, limit)
     searched = combined(results)
     kept, departures = passing(searched.channels, search)
     ranking = fuse(replace(searched, channels=kept), context.embedder.model)
-    return await _catalogued(context, search, ranking, departures, failures)
+    found = await _catalogued(context, search, ranking, departures, failures)
+    return replace(found, calls=calls)
 
 
 async def find_targets(context: Context, search: Search) -> list[Target]:

@@ -121,6 +121,15 @@ async def test_the_lowest_passages_go_when_the_context_is_small() -> None:
     assert messages[-1].endswith("Question: 几天？")
 
 
+async def test_a_passage_that_was_erased_since_leaves_and_says_so() -> None:
+    world = World()
+    await world.add(a_chunk("c1", "报销流程。"))
+    hits = [a_hit("c1"), a_hit("c2", passage="0" * 64)]
+    update, _ = await rendered(world, request=asked("几天？"), selected=hits)
+    assert [hit["chunk_id"] for hit in update.get("selected", [])] == ["c1"]
+    assert [(left["chunk_id"], left["reason"]) for left in update.get("departures", [])] == [("c2", "gone")]
+
+
 async def test_a_shortened_passage_is_kept_as_the_model_saw_it() -> None:
     world = World()
     await world.add(a_chunk("c1", "报销流程。" * 1000))

@@ -27,7 +27,9 @@ def test_the_same_text_under_two_ids_is_one_hit() -> None:
     hits = [a_hit("c1", score=0.9), a_hit("c2", score=0.8)]
     kept, departures = by_content(hits, ["差旅 报销。", "差旅报销"])
     assert [hit["chunk_id"] for hit in kept] == ["c1"]
-    assert [(left["chunk_id"], left["reason"]) for left in departures] == [("c2", "same_text")]
+    assert [(left["chunk_id"], left["reason"], left.get("other")) for left in departures] == [
+        ("c2", "same_text", "c1")
+    ]
 
 
 def test_a_hit_whose_text_is_gone_leaves() -> None:

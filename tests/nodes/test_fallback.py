@@ -45,6 +45,9 @@ async def test_a_model_that_is_down_leaves_the_fixed_sentence_and_a_warning() ->
     update = await said(world, chat, fallback_strategy="model")
     assert "Nothing in the selected" in update.get("answer", "")
     assert [warning["stage"] for warning in update.get("warnings", [])] == ["fallback"]
+    assert [(call["stage"], call["role"], call["error"]) for call in update.get("calls", [])] == [
+        ("fallback", "chat", "dependency_failed")
+    ]
 
 
 async def test_a_model_that_breaks_off_is_an_error() -> None:

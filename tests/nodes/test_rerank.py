@@ -41,6 +41,7 @@ async def test_hits_come_in_the_order_of_the_composite_score() -> None:
         "fused": 0.8,
         "rerank": 0.9,
         "composite": 0.88,
+        "mmr": 0.7,
     }
 
 
@@ -58,6 +59,15 @@ async def test_hits_below_the_threshold_leave_and_say_why() -> None:
         ("c1", "below_threshold", 0.3),
         ("c3", "below_threshold", 0.3),
     ]
+    assert update.get("departures", [])[0].get("scores") == {"rerank": 0.1, "composite": 0.43}
+
+
+@pytest.mark.parametrize("error", [None, DependencyFailed("rerank", "down", code="rerank_down")])
+async def test_the_call_of_the_model_is_recorded_also_when_it_fails(error: DependencyFailed | None) -> None:
+    [call] = (await reranked(FakeReranker(rest=0.5, error=error))).get("calls", [])
+    assert (call["stage"], call["role"], call["model"]) == ("rerank", "rerank", "fake-reranker")
+    assert call["error"] == (error.code if error else None)
+    assert call["duration_ms"] >= 0
 
 
 @pytest.mark.parametrize("error", [DependencyFailed("rerank", "down")])
@@ -92,7 +102,8 @@ async def test_near_duplicates_of_a_better_hit_leave() -> None:
     words = " ".join(f"word{n}" for n in range(20))
     update = await reranked(None, {"c1": words, "c2": f"{words} more", "c3": "something else"})
     assert ids(update) == ["c1", "c3"]
-    assert update.get("departures", [])[0]["reason"] == "near_duplicate"
+    [left] = update.get("departures", [])
+    assert (left["reason"], left.get("other")) == ("near_duplicate", "c1")
 
 
 def scored(*scores: float) -> list[Any]:
@@ -120,7 +131,10 @@ def test_diversity_prefers_a_new_text_to_a_better_repetition() -> None:
     tokens = {"a": {"x", "y"}, "b": {"x", "y", "z"}, "c": {"p", "q"}}
     chosen, departures = maximal_marginal_relevance(hits, tokens, weight=0.5, count=2)
     assert [hit["chunk_id"] for hit in chosen] == ["a", "c"]
-    assert departures[0]["reason"] == "not_diverse"
+    assert [hit["scores"]["mmr"] for hit in chosen] == [0.5, 0.0]
+    [left] = departures
+    assert (left["reason"], left.get("other")) == ("not_diverse", "a")
+    assert left.get("scores") == {"mmr": pytest.approx(-0.083333)}
 
 
 def test_with_full_weight_diversity_is_the_order_of_scores() -> None:

@@ -7,10 +7,11 @@ import pytest
 from langgraph.runtime import Runtime
 
 from headrace.errors import DependencyFailed
+from headrace.nodes.reporting.calls import messages_hash
 from headrace.nodes.understand_query import repeats, understand_query
 from headrace.state import Turn, Update
 
-from ..fakes import FakeTokens, ScriptedChat, World, a_turn, asked
+from ..fakes import FakeTokens, ScriptedChat, World, a_turn, asked, usage_piece
 
 pytestmark = pytest.mark.anyio
 
@@ -82,6 +83,10 @@ async def test_when_the_small_model_fails_the_chat_model_is_asked() -> None:
     update = await understand(world, models={"understand": broken, "chat": ScriptedChat([REWRITTEN])})
     assert update.get("rewritten_query") == "2021年的营业额是多少？"
     assert [warning["code"] for warning in update.get("warnings", [])] == ["dependency_failed"]
+    assert [(call["model"], call["error"]) for call in update.get("calls", [])] == [
+        ("small", "dependency_failed"),
+        ("scripted", None),
+    ]
 
 
 async def test_when_both_fail_the_question_goes_on_unchanged() -> None:
@@ -90,6 +95,15 @@ async def test_when_both_fail_the_question_goes_on_unchanged() -> None:
     update = await understand(world, models=models)
     assert (update.get("rewritten_query"), update.get("intent")) == ("那2021年呢？", "kb_search")
     assert [warning["code"] for warning in update.get("warnings", [])] == ["unreadable_rewrite"] * 2
+    assert [call["error"] for call in update.get("calls", [])] == ["unreadable_rewrite"] * 2
+
+
+async def test_a_call_is_recorded_with_its_tokens_and_the_hash_of_what_was_asked() -> None:
+    model = ScriptedChat([REWRITTEN, usage_piece(40, 9)])
+    [call] = (await understand(World(), models={"understand": model})).get("calls", [])
+    assert (call["stage"], call["role"]) == ("understand_query", "understand")
+    assert call["usage"] == {"prompt_tokens": 40, "completion_tokens": 9}
+    assert call.get("prompt") == messages_hash(model.prompts[0].messages)
 
 
 async def test_the_extractive_answerer_is_never_asked_to_rewrite() -> None:
@@ -108,6 +122,7 @@ async def test_reasoning_before_the_json_is_ignored() -> None:
 async def test_without_a_model_the_rules_rewrite() -> None:
     update = await understand(World(), models={})
     assert update.get("rewritten_query") == "2021年的营业额是多少？"
+    assert update.get("calls") == []
 
 
 async def test_with_rewriting_off_no_model_is_asked() -> None:

@@ -8,6 +8,7 @@ import pytest
 from headrace.context import ChatOptions, ChatPiece, ChatPrompt
 from headrace.errors import DependencyFailed, DependencyRefused
 from headrace.nodes.answering.streaming import Teller, chat_options, stream_answer
+from headrace.nodes.reporting.calls import messages_hash
 from headrace.nodes.reporting.window import window
 from headrace.state import Update
 
@@ -45,6 +46,9 @@ async def test_usage_and_the_model_s_name_are_noted() -> None:
         {"prompt_tokens": 9, "completion_tokens": 2},
         "qwen",
     )
+    [call] = update.get("calls", [])
+    assert (call["role"], call["model"], call["usage"]) == ("chat", "qwen", update.get("usage"))
+    assert call.get("prompt") == messages_hash(PROMPT.messages)
 
 
 @pytest.mark.parametrize("script", [[], [""], ["  \n"], ["<think>only thoughts</think>"]])

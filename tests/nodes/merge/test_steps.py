@@ -31,7 +31,9 @@ def test_the_better_of_two_equal_texts_stays() -> None:
         [a_piece("a", "差旅报销", score=0.4), a_piece("b", "差旅 报销！", score=0.6)]
     )
     assert ids(kept) == ["b"]
-    assert [(left["chunk_id"], left["reason"]) for left in departures] == [("a", "same_text")]
+    assert [(left["chunk_id"], left["reason"], left.get("other")) for left in departures] == [
+        ("a", "same_text", "b")
+    ]
 
 
 def test_a_text_that_a_better_one_holds_leaves() -> None:
@@ -39,13 +41,14 @@ def test_a_text_that_a_better_one_holds_leaves() -> None:
     part = a_piece("b", "Annual leave is fifteen days.", score=0.5, document_id="doc2")
     kept, departures = without_overlaps([part, whole], FakeTokens())
     assert ids(kept) == ["a"]
-    assert departures[0]["reason"] == "overlap"
+    assert (departures[0]["reason"], departures[0].get("other")) == ("overlap", "a")
 
 
 def test_a_longer_text_takes_the_place_and_the_score_of_a_better_part_of_it() -> None:
     whole = a_piece("a", "年假为十五天。请向主管申请。", score=0.5)
     part = a_piece("b", "年假为十五天。", score=0.9, document_id="doc2")
-    kept, _ = without_overlaps([whole, part], FakeTokens())
+    kept, [left] = without_overlaps([whole, part], FakeTokens())
+    assert (left["chunk_id"], left.get("other")) == ("b", "a")
     assert [(piece.hit["chunk_id"], piece.hit["score"]) for piece in kept] == [("a", 0.9)]
 
 
@@ -122,7 +125,7 @@ def test_children_of_one_parent_become_one_hit() -> None:
     [piece], departures = with_parents(children, {"p": parent})
     assert (piece.hit["chunk_id"], piece.hit["score"], piece.text) == ("b", 0.8, "one two three")
     assert set(piece.hit["sub_chunk_ids"]) == {"a", "b", "c"}
-    assert [left["reason"] for left in departures] == ["same_parent", "same_parent"]
+    assert [(left["reason"], left.get("other")) for left in departures] == [("same_parent", "b")] * 2
 
 
 def test_a_child_without_its_parent_stays_as_it_is() -> None:
@@ -141,7 +144,9 @@ def test_neighbours_are_joined_without_repeating_their_overlap() -> None:
     assert piece.text == "差旅费用应在十个工作日内报销，逾期不予受理。餐费每天不超过一百元。"
     assert (piece.hit["chunk_id"], piece.hit["score"]) == ("b", 0.9)
     assert set(piece.hit["sub_chunk_ids"]) == {"a", "b"}
-    assert [(left["chunk_id"], left["reason"]) for left in departures] == [("a", "joined")]
+    assert [(left["chunk_id"], left["reason"], left.get("other")) for left in departures] == [
+        ("a", "joined", "b")
+    ]
 
 
 def test_chunks_with_a_gap_or_of_two_documents_stay_apart() -> None:

@@ -40,6 +40,13 @@ async def test_a_hit_says_how_and_where_it_was_found() -> None:
     assert (hit["source"]["page"], hit["source"]["section"]) == (3, "2 > 2.1")
 
 
+async def test_the_embedding_of_the_question_is_recorded_without_the_address_of_its_model() -> None:
+    world = World(embedder=FakeEmbedder("m@http://10.0.0.5:9000/v1"))
+    await world.add(a_chunk("c1", "差旅报销标准"), model="m@http://10.0.0.5:9000/v1")
+    [call] = (await hybrid_search(world.context(), Search(query="差旅", kb_ids=["kb1"]))).calls
+    assert (call["role"], call["model"], call["error"]) == ("embedding", "m", None)
+
+
 KNOWN = next(iter(COVERAGE_WEIGHTS))
 
 

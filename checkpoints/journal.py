@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -76,6 +77,15 @@ class Journal:
         self._put(_Item(work, future=future))
         return future
 
+    async def write_alone(self, work: Work[T]) -> T:
+        """As `write`, but outside of any transaction: for what SQLite refuses to do in one, such as `vacuum`.
+
+        Everything written after it waits until it is done.
+        """
+        waiter: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._put(_Item(work, waiter=waiter, alone=True))
+        return await waiter
+
     async def read(self, query: Work[T]) -> T:
         """Run `query` off the event loop, on another connection, in one snapshot of what is committed."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, query)
@@ -121,13 +131,20 @@ class Journal:
     def _write_all(self) -> None:
         while (first := self._waiting.get()) is not None:
             batch, last = self._with_waiting(first)
-            _commit(self._connection, batch)
-            for item in batch:
-                if item.error is not None and is_damage(item.error):
-                    item.error = damaged(self.path, KIND, item.error)
-            _settle(batch)
+            for alone, items in groupby(batch, key=lambda item: item.alone):
+                self._write_part([*items], alone=alone)
             if last:
                 return
+
+    def _write_part(self, items: list["_Item"], *, alone: bool) -> None:
+        if alone:
+            _run_alone(self._connection, items)
+        else:
+            _commit(self._connection, items)
+        for item in items:
+            if item.error is not None and is_damage(item.error):
+                item.error = damaged(self.path, KIND, item.error)
+        _settle(items)
 
     def _with_waiting(self, first: "_Item") -> tuple[list["_Item"], bool]:
         batch = [first]
@@ -156,12 +173,18 @@ async def open_journal(path: Path, *, full_sync: bool = False) -> AsyncGenerator
 class _Item:
     """One piece of work and who waits for it: a coroutine, or whoever holds the future."""
 
-    __slots__ = ("error", "future", "result", "waiter", "work")
+    __slots__ = ("alone", "error", "future", "result", "waiter", "work")
 
     def __init__(
-        self, work: Work[Any], *, waiter: asyncio.Future[Any] | None = None, future: Future[Any] | None = None
+        self,
+        work: Work[Any],
+        *,
+        waiter: asyncio.Future[Any] | None = None,
+        future: Future[Any] | None = None,
+        alone: bool = False,
     ) -> None:
         self.work = work
+        self.alone = alone  # outside of a transaction
         self.waiter = waiter
         self.future = future
         self.result: Any = None
@@ -200,6 +223,16 @@ def _run(connection: sqlite3.Connection, item: _Item) -> None:
         # Some errors (disk full) have ended the whole transaction: then this fails, and with it the batch.
         connection.execute("rollback to item")
     connection.execute("release item")
+
+
+def _run_alone(connection: sqlite3.Connection, items: list[_Item]) -> None:
+    for item in items:
+        try:
+            item.result = item.work(connection)
+        except BaseException as error:
+            item.error = error
+            if connection.in_transaction:
+                connection.execute("rollback")
 
 
 def _settle(batch: list[_Item]) -> None:

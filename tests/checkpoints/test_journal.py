@@ -202,3 +202,26 @@ def test_the_process_exits(tmp_path: Path, end: str) -> None:
     finished = partial(subprocess.run, capture_output=True, text=True, timeout=20, check=False)
     result = finished([sys.executable, "-c", program])
     assert (result.returncode, result.stderr) == (0, "")
+
+
+async def test_work_that_stands_alone_runs_between_transactions_in_its_place(journal: Journal) -> None:
+    def vacuum(connection: sqlite3.Connection) -> int:
+        connection.execute("vacuum")
+        return connection.execute("select count(*) from lines").fetchone()[0]
+
+    before = journal.post(line("之前"))
+    alone = asyncio.ensure_future(journal.write_alone(vacuum))
+    await asyncio.sleep(0)
+    after = journal.post(line("after"))
+    assert await alone == 1
+    assert (await asyncio.wrap_future(before), await asyncio.wrap_future(after)) == (None, None)
+
+
+async def test_work_that_stands_alone_and_fails_leaves_no_transaction_behind(journal: Journal) -> None:
+    def fail(connection: sqlite3.Connection) -> None:
+        connection.execute("begin")
+        raise ValueError("半途 halfway")
+
+    with pytest.raises(ValueError, match="halfway"):
+        await journal.write_alone(fail)
+    await journal.write(line("afterwards"))

@@ -175,6 +175,10 @@ class JournalSaver(BaseCheckpointSaver[int]):
         """
         await self._journal.write(partial(self._prune, thread_ids=thread_ids, strategy=strategy))
 
+    def prune_on(self, connection: sqlite3.Connection, thread_ids: Sequence[str]) -> None:
+        """As `prune`, as a part of a larger piece of the writer's work."""
+        self._prune(connection, thread_ids=thread_ids, strategy="keep_latest")
+
     # --- on the caller's thread: state may change as soon as we return ---
 
     def _encode(

@@ -12,13 +12,14 @@ WIDTH, HEIGHT, GAP, MARGIN = 190, 34, 26, 24
 LANE = 22
 BRANCH = 250
 
+# Every rule begins with the class of the drawing: a notebook takes the rules of all its drawings together.
 STYLE = """
-.stage { fill: #fff; stroke: #b8c0c8; }
-.stage.ran { fill: #e3f1ec; stroke: #1f7a5c; stroke-width: 1.6; }
-.edge { fill: none; stroke: #b8c0c8; }
-.edge.ran { stroke: #1f7a5c; stroke-width: 1.8; }
-text { font: 13px system-ui, sans-serif; fill: #20262c; }
-.ms { fill: #1f7a5c; font-size: 11px; }
+.hr-graph .stage { fill: #fff; stroke: #b8c0c8; }
+.hr-graph .stage.ran { fill: #e3f1ec; stroke: #1f7a5c; stroke-width: 1.6; }
+.hr-graph .edge { fill: none; stroke: #b8c0c8; }
+.hr-graph .edge.ran { stroke: #1f7a5c; stroke-width: 1.8; }
+.hr-graph text { font: 13px system-ui, sans-serif; fill: #20262c; }
+.hr-graph .ms { fill: #1f7a5c; font-size: 11px; }
 """.strip()
 
 Edge = tuple[str, str]
@@ -37,7 +38,7 @@ def mermaid(timings: Mapping[str, float] | None = None) -> str:
     """Mermaid text; with the `timings` of a run (milliseconds by stage) its stages stand out."""
     lines = ["flowchart TD", *(f"  {source} --> {target}" for source, target in edges())]
     if timings:
-        lines += [f'  {name}["{name}<br/>{_ms(time)}"]' for name, time in timings.items()]
+        lines += [f'  {name}["{name}<br/>{shown_ms(time)}"]' for name, time in timings.items()]
         lines += ["  classDef ran stroke:#1f7a5c,fill:#e3f1ec", f"  class {','.join(timings)} ran"]
     return "\n".join(lines)
 
@@ -58,7 +59,7 @@ def picture(timings: Mapping[str, float] | None = None) -> str:
     ]
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="hr-graph" width="{width}" height="{height}">',
             f"<style>{STYLE}</style>",
             f'<g transform="translate({left + MARGIN} {MARGIN})">',
             *drawn,
@@ -114,12 +115,13 @@ def _stage(name: str, spot: tuple[int, int], time: float | None, *, ends: bool) 
     x, y = spot
     ran = time is not None or (ends and name in (START, END))
     right = f'x="{x + WIDTH - 8}" y="{y + 22}" text-anchor="end"'
-    shown = "" if time is None else f'<text class="ms" {right}>{_ms(time)}</text>'
+    shown = "" if time is None else f'<text class="ms" {right}>{shown_ms(time)}</text>'
     return (
         f'<rect class="stage{" ran" if ran else ""}" x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}"/>'
         f'<text x="{x + 10}" y="{y + 22}">{escape(name)}</text>{shown}'
     )
 
 
-def _ms(time: float) -> str:
+def shown_ms(time: float) -> str:
+    """A time in milliseconds, as pictures show it."""
     return f"{time:,.0f} ms" if time >= 10 else f"{time:.1f} ms"

@@ -90,6 +90,8 @@ class Runs:
         """
         if self._draining:
             raise _shutting_down()
+        if asked["run_id"] in self._owned:
+            return  # found unfinished between its storing and this call: at a start both happen at once
         run = self._owned[asked["run_id"]] = OwnedRun(asked)
         self._spawn(self._own(run, None))
 

@@ -14,8 +14,10 @@ from .references import fill_contents
 END_TYPES = frozenset({"complete", "stop", "error"})
 TEXT_TYPES = frozenset({"answer", "thinking", "reflection"})
 
-# A reader that comes late gets a long log in pieces, so that it holds neither memory nor a reader's thread.
+# A reader that comes late gets a long log in pieces, so that it holds neither memory nor a reader's thread:
+# a thousand readers that stopped reading hold a thousand pieces.
 MOST_PER_READ = 1000
+MOST_CHARACTERS_PER_READ = 64 * 1024  # and one event more, however large
 
 
 class Event(TypedDict):
@@ -111,7 +113,7 @@ def read_events(
 ) -> tuple[list[Event], bool]:
     """Events after `after` as they go on the wire, and whether the run's end is among them or before.
 
-    Raises NotFound (run_not_found).
+    With a limit there may be fewer, where they are large. Raises NotFound (run_not_found).
     """
     run = connection.execute("select request_id, ended_at from runs where id = ?", (run_id,)).fetchone()
     if run is None:
@@ -123,9 +125,17 @@ def read_events(
         "select seq, response_type, body from events where run_id = ? and seq > ? order by seq limit ?",
         (run_id, after, limit),
     )
-    events = [_to_event(run_id, run[0], *row) for row in rows]
+    events: list[Event] = []
+    characters = 0
+    over = run[1] is not None
+    for row in rows:
+        events.append(_to_event(run_id, run[0], *row))
+        characters += len(row[2])
+        if len(events) == limit or (limit > 0 and characters > MOST_CHARACTERS_PER_READ):
+            over = False
+            break
     fill_contents(connection, [event.get("knowledge_references", []) for event in events])
-    return events, run[1] is not None and len(events) != limit
+    return events, over
 
 
 def read_last(connection: sqlite3.Connection, *, run_id: str) -> int:

@@ -61,6 +61,6 @@ def _read(connection: sqlite3.Connection, *, run_id: str, after: int) -> list[To
     events, _ = read_events(connection, run_id=run_id, after=after, limit=MOST_PER_READ)
     times = connection.execute(
         "select at from events where run_id = ? and seq > ? order by seq limit ?",
-        (run_id, after, MOST_PER_READ),
+        (run_id, after, len(events)),
     )
     return [(event, at) for event, (at,) in zip(events, times, strict=True)]

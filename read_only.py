@@ -104,11 +104,11 @@ class ReadOnlyJournal:
     async def read(self, query: Query[T]) -> T:
         return self._file.read(query)
 
-    async def write(self, work: Query[T]) -> T:
+    async def write(self, work: Query[T], **how: object) -> T:
         """Raises NotWritten."""
         _refuse()
 
-    def post(self, work: Query[T]) -> NoReturn:
+    def post(self, work: Query[T], **how: object) -> NoReturn:
         """Raises NotWritten."""
         _refuse()
 

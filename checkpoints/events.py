@@ -102,7 +102,7 @@ class EventLog:
 
     def append(self, run_id: str, insert: Work[None]) -> Future[None]:
         """Take an event's place in the queue. Callable from any thread."""
-        stored = self._journal.post(insert)
+        stored = self._journal.post(insert, stream=run_id)
         stored.add_done_callback(lambda _: self.wake(run_id))
         return stored
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..databases import damaged, is_damage, look_at, make, opening
+from ..errors import StorageFull
+from .room import is_full, storage_full
 from .schema import prepare
 
 T = TypeVar("T")
@@ -35,6 +37,9 @@ class Journal:
     `write` and `post` take a function of the connection. It runs on the writer's thread, inside a
     savepoint of its own, so what it raises undoes only itself and comes back to its caller alone. It must
     not commit, and must not touch anything that another thread changes.
+
+    What there is no room for fails with StorageFull. A `stream` keeps its order then: once one of its items
+    is lost, its later ones and those that come `after` it are refused, until it is mended.
     """
 
     def __init__(self, path: Path, *, full_sync: bool = False) -> None:
@@ -50,6 +55,7 @@ class Journal:
             self._connection.close()
             raise
         self._waiting: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
+        self._lost: set[str] = set()  # streams; used on the writer's thread only
         self._closing = threading.Lock()
         self._closed = False
         self._readers = ThreadPoolExecutor(READERS, "journal-read")
@@ -60,22 +66,38 @@ class Journal:
         self._writer = threading.Thread(target=self._write_all, name="journal-write", daemon=True)
         self._writer.start()
 
-    async def write(self, work: Work[T]) -> T:
+    async def write(
+        self, work: Work[T], *, after: str | None = None, undo: Callable[[], None] | None = None
+    ) -> T:
         """Returns what `work` returned, after the commit. Once called it is written, also if the caller
-        is cancelled while it waits. Raises JournalClosed, or whatever `work` raised."""
+        is cancelled while it waits. Raises JournalClosed, StorageFull, or whatever `work` raised.
+
+        `undo` runs on the writer's thread if nothing is stored of what `work` has done.
+        """
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[T] = loop.create_future()
-        self._put(_Item(work, waiter=waiter))
+        self._put(_Item(work, waiter=waiter, after=after, undo=undo))
         return await waiter
 
-    def post(self, work: Work[T]) -> Future[T]:
+    def post(
+        self,
+        work: Work[T],
+        *,
+        stream: str | None = None,
+        after: str | None = None,
+        undo: Callable[[], None] | None = None,
+    ) -> Future[T]:
         """As `write`, but only takes its place in the queue: may be called from any thread.
 
         The future's callbacks run on the writer's thread, after the commit.
         """
         future: Future[T] = Future()
-        self._put(_Item(work, future=future))
+        self._put(_Item(work, future=future, stream=stream, after=after, undo=undo))
         return future
+
+    async def mend(self, stream: str) -> None:
+        """Whoever writes the stream knows what it has lost: what comes now is stored again."""
+        await self.write(lambda _: self._lost.discard(stream))
 
     async def write_alone(self, work: Work[T]) -> T:
         """As `write`, but outside of any transaction: for what SQLite refuses to do in one, such as `vacuum`.
@@ -138,12 +160,9 @@ class Journal:
 
     def _write_part(self, items: list["_Item"], *, alone: bool) -> None:
         if alone:
-            _run_alone(self._connection, items)
+            self._run_alone(items)
         else:
-            _commit(self._connection, items)
-        for item in items:
-            if item.error is not None and is_damage(item.error):
-                item.error = damaged(self.path, KIND, item.error)
+            self._commit(items)
         _settle(items)
 
     def _with_waiting(self, first: "_Item") -> tuple[list["_Item"], bool]:
@@ -157,6 +176,58 @@ class Journal:
                 return batch, True
             batch.append(item)
         return batch, False
+
+    def _commit(self, batch: list["_Item"]) -> None:
+        try:
+            self._connection.execute("begin immediate")
+            for item in batch:
+                self._run(item)
+            self._connection.execute("commit")
+        except sqlite3.Error as error:
+            # Disk full, file gone: nothing of this transaction is stored, so nobody may hear that it is.
+            if self._connection.in_transaction:
+                self._connection.execute("rollback")
+            # What comes after SQLite has ended the transaction by itself fails for that reason alone.
+            full = next((item.error for item in batch if isinstance(item.error, StorageFull)), None)
+            for item in batch:
+                self._fail(item, item.error or full or error)
+
+    def _run(self, item: "_Item") -> None:
+        if item.stream in self._lost or item.after in self._lost:
+            return self._fail(item, storage_full())
+        self._connection.execute("savepoint item")
+        try:
+            item.result = item.work(self._connection)
+        except BaseException as error:
+            self._fail(item, error)
+            # Some errors (disk full) have ended the transaction: then this fails, and with it the batch.
+            self._connection.execute("rollback to item")
+        self._connection.execute("release item")
+
+    def _run_alone(self, items: list["_Item"]) -> None:
+        for item in items:
+            try:
+                item.result = item.work(self._connection)
+            except BaseException as error:
+                if self._connection.in_transaction:
+                    self._connection.execute("rollback")
+                self._fail(item, error)
+
+    def _fail(self, item: "_Item", error: BaseException) -> None:
+        item.error = self._named(error)
+        if item.stream is not None and isinstance(item.error, StorageFull):
+            self._lost.add(item.stream)
+        if item.undo is not None:
+            item.undo()
+
+    def _named(self, error: BaseException) -> BaseException:
+        if is_damage(error):
+            return damaged(self.path, KIND, error)
+        if is_full(error, self.path):
+            full = storage_full()
+            full.__cause__ = error
+            return full
+        return error
 
 
 @asynccontextmanager
@@ -173,7 +244,7 @@ async def open_journal(path: Path, *, full_sync: bool = False) -> AsyncGenerator
 class _Item:
     """One piece of work and who waits for it: a coroutine, or whoever holds the future."""
 
-    __slots__ = ("alone", "error", "future", "result", "waiter", "work")
+    __slots__ = ("after", "alone", "error", "future", "result", "stream", "undo", "waiter", "work")
 
     def __init__(
         self,
@@ -181,9 +252,15 @@ class _Item:
         *,
         waiter: asyncio.Future[Any] | None = None,
         future: Future[Any] | None = None,
+        stream: str | None = None,
+        after: str | None = None,
+        undo: Callable[[], None] | None = None,
         alone: bool = False,
     ) -> None:
         self.work = work
+        self.stream = stream
+        self.after = after
+        self.undo = undo
         self.alone = alone  # outside of a transaction
         self.waiter = waiter
         self.future = future
@@ -198,41 +275,6 @@ def _connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     if read_only:
         connection.execute("pragma query_only = on")
     return connection
-
-
-def _commit(connection: sqlite3.Connection, batch: list[_Item]) -> None:
-    try:
-        connection.execute("begin immediate")
-        for item in batch:
-            _run(connection, item)
-        connection.execute("commit")
-    except sqlite3.Error as error:
-        # Disk full, file gone: nothing of this transaction is stored, so nobody may hear that it is.
-        if connection.in_transaction:
-            connection.execute("rollback")
-        for item in batch:
-            item.error = item.error or error
-
-
-def _run(connection: sqlite3.Connection, item: _Item) -> None:
-    connection.execute("savepoint item")
-    try:
-        item.result = item.work(connection)
-    except BaseException as error:
-        item.error = error
-        # Some errors (disk full) have ended the whole transaction: then this fails, and with it the batch.
-        connection.execute("rollback to item")
-    connection.execute("release item")
-
-
-def _run_alone(connection: sqlite3.Connection, items: list[_Item]) -> None:
-    for item in items:
-        try:
-            item.result = item.work(connection)
-        except BaseException as error:
-            item.error = error
-            if connection.in_transaction:
-                connection.execute("rollback")
 
 
 def _settle(batch: list[_Item]) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import sqlite3
 import zlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -58,9 +58,13 @@ class Queue(Protocol):
 
     async def read(self, query: Work[T]) -> T: ...
 
-    async def write(self, work: Work[T]) -> T: ...
+    async def write(
+        self, work: Work[T], *, after: str | None = None, undo: Callable[[], None] | None = None
+    ) -> T: ...
 
-    def post(self, work: Work[T]) -> Future[T]: ...
+    def post(
+        self, work: Work[T], *, after: str | None = None, undo: Callable[[], None] | None = None
+    ) -> Future[T]: ...
 
 
 class JournalSaver(BaseCheckpointSaver[int]):
@@ -119,7 +123,9 @@ class JournalSaver(BaseCheckpointSaver[int]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         new = self._encode(config, checkpoint, metadata, new_versions)
-        self._journal.post(partial(self._insert, new=new)).result()
+        thread_id = new.at[0]
+        undo = partial(self._remembered.forget, [thread_id])
+        self._journal.post(partial(self._insert, new=new), after=thread_id, undo=undo).result()
         return _config(*new.at)
 
     async def aput(
@@ -130,20 +136,22 @@ class JournalSaver(BaseCheckpointSaver[int]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         new = self._encode(config, checkpoint, metadata, new_versions)
-        await self._journal.write(partial(self._insert, new=new))
+        thread_id = new.at[0]
+        undo = partial(self._remembered.forget, [thread_id])
+        await self._journal.write(partial(self._insert, new=new), after=thread_id, undo=undo)
         return _config(*new.at)
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         new = self._encode_writes(config, writes, task_id, task_path)
-        self._journal.post(partial(self._insert_writes, new=new)).result()
+        self._journal.post(partial(self._insert_writes, new=new), after=new.at[0]).result()
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         new = self._encode_writes(config, writes, task_id, task_path)
-        await self._journal.write(partial(self._insert_writes, new=new))
+        await self._journal.write(partial(self._insert_writes, new=new), after=new.at[0])
 
     # --- removing and copying ---
 

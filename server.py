@@ -24,6 +24,7 @@ from .api.routes import routes
 from .api.stack import Shared, Stack
 from .api.upload import INCOMING
 from .checkpoints.events import EventLog
+from .checkpoints.forks import Forks
 from .checkpoints.journal import open_journal
 from .checkpoints.runs import Runs
 from .checkpoints.saver import JournalSaver
@@ -35,7 +36,7 @@ from .folder import own_folder
 from .graph.build import build, build_search
 from .ingest.parse.process import ParserProcess
 from .ingest.pipeline import Ingestion
-from .models.chat import make_chat, make_understand
+from .models.chat import ChatModels, make_understand
 from .models.embedding import make_embedder
 from .models.rerank import make_reranker
 from .prompts.loader import load_prompts
@@ -81,10 +82,10 @@ async def open_stack(
         opened.push_async_callback(keywords.close)
         embedder = make_embedder(settings)
         prompts = load_prompts()
-        chat = make_chat(settings, embedder, tokens, prompts)
+        chats = ChatModels(settings, embedder, tokens, prompts)
         understand = make_understand(settings)
         reranker = make_reranker(settings)
-        for model in (embedder, chat, understand, reranker):
+        for model in (embedder, chats, understand, reranker):
             # Those that hold connections, a thread or a process; the protocols do not ask for it.
             if close := getattr(model, "aclose", None) or getattr(model, "close", None):
                 opened.push_async_callback(_bounded, "models", CLOSE_S, close)
@@ -92,6 +93,9 @@ async def open_stack(
         passages = RunPassages(catalogue, KeptTexts(journal))
 
         def context(emit: Emitter, asked: Asked | None = None) -> Context:
+            # A run stored by an older program has neither.
+            own = prompts.changed(asked.get("prompts") or {}) if asked else prompts
+            model = asked.get("chat_model") if asked else None
             return Context(
                 catalogue=catalogue,
                 passages=passages,
@@ -100,8 +104,8 @@ async def open_stack(
                 vectors=vectors,
                 keywords=keywords,
                 tokens=tokens,
-                prompts=prompts,
-                chat=chat,
+                prompts=own,
+                chat=chats.chosen(model, own),
                 emit=emit,
                 understand=understand,
                 reranker=reranker,
@@ -125,13 +129,16 @@ async def open_stack(
         yield Stack(
             settings=settings,
             journal=journal,
+            forks=Forks(journal, graph, runs),
             sessions=sessions,
             events=events,
             runs=runs,
             catalogue=catalogue,
             ingestion=ingestion,
             embedder=embedder,
-            chat=chat,
+            prompts=prompts,
+            chats=chats,
+            chat=chats.chosen(),
             understand=understand,
             reranker=reranker,
             search=build_search().compile(),

@@ -29,6 +29,7 @@ SETTINGS_FILE = "headrace.toml"
 FAULTS_SHOWN = 5
 FAULT_LENGTH = 400  # characters
 LONGEST_NAME = 60
+EXTRACTIVE = "extractive"  # the name of the built-in answerer among the models
 
 Role = Literal["chat", "understand", "embedding", "rerank"]
 
@@ -55,6 +56,7 @@ class Knobs(BaseModel):
     top_p: float | None = Field(None, gt=0, le=1)
     seed: int | None = Field(None, ge=-(2**63), le=2**63 - 1)
     max_tokens: int | None = Field(None, ge=1, le=10_000_000)
+    chat_model: str | None = Field(None, max_length=200, description="who answers; `extractive`: no model")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +128,6 @@ class Settings(BaseSettings, Knobs):  # pyright: ignore[reportIncompatibleVariab
 
     chat_base_url: Address | None = None
     chat_api_key: Key | None = None
-    chat_model: str | None = None
     chat_timeout_s: float = Field(120, gt=0)
     chat_context: int = Field(8192, ge=512, description="tokens")
     chat_gguf: Path | None = None
@@ -169,10 +170,11 @@ class Settings(BaseSettings, Knobs):  # pyright: ignore[reportIncompatibleVariab
         base_url: str | None = getattr(self, f"{role}_base_url")
         if not base_url:
             return None
+        model: str = getattr(self, f"{role}_model") or ""
         return Endpoint(
             base_url=base_url.rstrip("/"),
             api_key=getattr(self, f"{role}_api_key"),
-            model=getattr(self, f"{role}_model") or "",
+            model="" if model == EXTRACTIVE else model,
             timeout_s=getattr(self, f"{role}_timeout_s"),
         )
 

@@ -115,10 +115,14 @@ class Knobs(TypedDict):
     top_p: float | None
     seed: int | None
     max_tokens: int | None
+    chat_model: str | None  # None: the configured one
 
 
 class Asked(Knobs):
-    """The effective request: fixed in the first checkpoint, never changed by a stage."""
+    """The effective request: fixed in the first checkpoint, never changed by a stage.
+
+    Runs that were stored before a field came have it not: what came later is read with `get`.
+    """
 
     query: str
     session_id: str
@@ -131,6 +135,7 @@ class Asked(Knobs):
     kb_ids: list[str]
     document_ids: list[str]
     quoted_context: str | None
+    prompts: dict[str, str]  # changed ones: `kind` or `kind.id` -> text
 
 
 def append_all(left: list[T], right: list[T]) -> list[T]:

@@ -1,5 +1,8 @@
 """Knowledge bases."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -9,7 +12,7 @@ from .answers import listing, success
 from .requests import paging, parse
 from .schemas import CreateKnowledgeBase, UpdateKnowledgeBase
 from .shapes import kb_shape
-from .stack import Shared, stack_of
+from .stack import Shared, Stack, stack_of
 
 
 async def create_kb(request: Request[Shared]) -> Response:
@@ -17,7 +20,7 @@ async def create_kb(request: Request[Shared]) -> Response:
     body = await parse(request, CreateKnowledgeBase)
     if body.kind != "document":
         raise BadRequest("Only knowledge bases of kind 'document' are supported yet.", code="not_supported")
-    effective_knobs(stack.settings.knobs(), [], body.settings)
+    await _check_settings(stack, body.settings)
     kb = await stack.catalogue.create_kb(
         name=body.name,
         description=body.description,
@@ -42,7 +45,7 @@ async def get_kb(request: Request[Shared]) -> Response:
 async def update_kb(request: Request[Shared]) -> Response:
     stack = stack_of(request)
     body = await parse(request, UpdateKnowledgeBase)
-    effective_knobs(stack.settings.knobs(), [], body.settings or {})
+    await _check_settings(stack, body.settings or {})
     kb = await stack.catalogue.update_kb(
         request.path_params["kb_id"], name=body.name, description=body.description, settings=body.settings
     )
@@ -54,3 +57,9 @@ async def delete_kb(request: Request[Shared]) -> Response:
     await stack.catalogue.get_kb(kb_id)
     await stack.ingestion.delete_kb(kb_id)
     return success({"id": kb_id})
+
+
+async def _check_settings(stack: Stack, settings: Mapping[str, Any]) -> None:
+    """Raises BadRequest (bad_setting) that names the setting."""
+    knobs = effective_knobs(stack.settings.knobs(), [], settings)
+    await stack.chats.require(knobs.chat_model)

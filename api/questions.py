@@ -120,6 +120,7 @@ async def _asked(
     for kb in kbs:
         require_same_model(kb, stack.embedder.model)
     knobs = effective_knobs(stack.settings.knobs(), [kb.settings for kb in kbs], asked_settings)
+    await stack.chats.require(knobs.chat_model)
     return Asked(
         **knobs.model_dump(),
         query=query,
@@ -133,6 +134,7 @@ async def _asked(
         kb_ids=list(kb_ids),
         document_ids=list(document_ids),
         quoted_context=quoted_context or None,
+        prompts={},
     )
 
 

@@ -101,10 +101,14 @@ def compact(request: Request[Any]) -> bool:
     return text == "1"
 
 
+def _sent_as(schema: type[BaseModel]) -> list[str]:
+    return [field.alias or name for name, field in schema.model_fields.items()]
+
+
 def _explain(error: ValidationError, schema: type[BaseModel]) -> str:
     return listed(
         [
-            f"unknown field {'.'.join(map(str, one['loc']))!r}, known are {', '.join(schema.model_fields)}"
+            f"unknown field {'.'.join(map(str, one['loc']))!r}, known are {', '.join(_sent_as(schema))}"
             if one["type"] == "extra_forbidden"
             # Lengths are checked after cleaning, where pydantic no longer knows that it was text.
             else f"{'.'.join(map(str, one['loc'])) or 'body'}: "

@@ -7,12 +7,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Router
 from starlette.staticfiles import StaticFiles
 
-from . import documents, info, knowledge_bases, openapi, qa, runs, search, sessions
+from . import documents, forks, info, knowledge_bases, openapi, qa, runs, search, sessions
 from .routing import Call
 from .schemas import (
     AddDocument,
     CreateKnowledgeBase,
     CreateSession,
+    ForkRun,
     KnowledgeQa,
     RenameSession,
     Replay,
@@ -212,6 +213,14 @@ CALLS = [
         summary="the events of an ended run told again; no model and no store is asked",
         body=Replay,
         streams="only",
+    ),
+    Call(
+        method="POST",
+        path=f"{RUNS}/{{run_id}}/fork",
+        endpoint=forks.fork_run,
+        summary="a new run from a stage of this one, with other settings, prompts, model or state",
+        body=ForkRun,
+        status=202,
     ),
 ]
 

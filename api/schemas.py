@@ -74,6 +74,15 @@ class Replay(Body):
     )
 
 
+class ForkRun(Body):
+    """Runs on from a stage that a run reached, with what is given here in place of what it had."""
+
+    stage: str = Field(alias="from", max_length=60, description="the first stage that runs again")
+    settings: dict[str, Any] = Field({}, description="knobs; chat_model says who answers")
+    prompts: dict[str, Any] = Field({}, description="texts by kind, or kind.id")
+    state: dict[str, Any] = Field({}, description="values by channel, as they stand before that stage")
+
+
 class Search(Body):
     query: Text = Field("", description=f"at most {MAX_QUESTION} characters")
     knowledge_base_ids: Ids

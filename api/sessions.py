@@ -40,11 +40,9 @@ async def rename_session(request: Request[Shared]) -> Response:
 
 async def delete_session(request: Request[Shared]) -> Response:
     stack, session_id = stack_of(request), request.path_params["session_id"]
-    try:
-        await stack.sessions.delete(session_id)
-    except Conflict as busy:
+    # Its question and each of its forks may be going on.
+    while busy := await _refused(stack, session_id):
         await _stop_running(stack, session_id, busy)
-        await stack.sessions.delete(session_id)
     return success({"id": session_id})
 
 
@@ -54,6 +52,14 @@ async def list_messages(request: Request[Shared]) -> Response:
     page, page_size = paging(request)
     messages, total = await stack.sessions.messages(session_id, page=page, page_size=page_size)
     return listing([message_shape(one) for one in messages], total=total, page=page, page_size=page_size)
+
+
+async def _refused(stack: Stack, session_id: str) -> Conflict | None:
+    """Delete, or why not yet."""
+    try:
+        await stack.sessions.delete(session_id)
+    except Conflict as busy:
+        return busy
 
 
 async def _stop_running(stack: Stack, session_id: str, busy: Conflict) -> None:

@@ -8,11 +8,14 @@ from langgraph.graph.state import CompiledStateGraph
 from starlette.requests import Request
 
 from ..checkpoints.events import EventLog
+from ..checkpoints.forks import Forks
 from ..checkpoints.journal import Journal
 from ..checkpoints.runs import Runs
 from ..checkpoints.sessions import Sessions
 from ..context import ChatModel, Context, Embedder, Emitter, Reranker
 from ..ingest.pipeline import Ingestion
+from ..models.chat import ChatModels
+from ..prompts.loader import PromptLibrary
 from ..settings import Settings
 from ..state import Ask, Asked, RagState
 from ..stores.catalogue import SqliteCatalogue
@@ -30,13 +33,16 @@ class Stack:
 
     settings: Settings
     journal: Journal
+    forks: Forks
     sessions: Sessions
     events: EventLog
     runs: Runs
     catalogue: SqliteCatalogue
     ingestion: Ingestion
     embedder: Embedder
-    chat: ChatModel
+    prompts: PromptLibrary
+    chats: ChatModels
+    chat: ChatModel  # the one that answers where nothing else is asked for
     understand: ChatModel | None
     reranker: Reranker | None
     search: CompiledStateGraph[RagState, Context, Ask, Any]

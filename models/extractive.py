@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean, pstdev
 
 from ..context import ChatOptions, ChatPiece, ChatPrompt, Embedder, Prompts, Quotable, Tokens
+from ..settings import EXTRACTIVE
 from ..text.language import language_of
 from ..text.sentences import split_sentences
 
@@ -94,7 +95,7 @@ class Candidate:
 class ExtractiveChat:
     """`context.ChatModel` that reads the parts of a prompt instead of its messages."""
 
-    name = "extractive"
+    name = EXTRACTIVE
     generates = False
     context_tokens = 200_000  # it reads sentence by sentence: only time limits it
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Generator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
@@ -93,6 +94,18 @@ class OpenAIChat:
     async def aclose(self) -> None:
         await self._http.aclose()
 
+    def with_model(self, model: str) -> "OpenAIChat":
+        """Another model of the same server, over the same connections: closing one closes all."""
+        other = copy(self)
+        other._model = model
+        return other
+
+    async def models(self) -> list[str]:
+        """The ids of the server's models. Raises DependencyFailed, DependencyRefused."""
+        with self._translated():
+            listed = await self._client.root_async_client.models.list()
+            return [str(model.id) for model in listed.data]
+
     async def stream(self, prompt: ChatPrompt, options: ChatOptions) -> AsyncIterator[ChatPiece]:
         """Raises DependencyFailed, or DependencyRefused with the setting to look at."""
         for pause in (*self._backoff_s, None):
@@ -150,10 +163,10 @@ class OpenAIChat:
             yield ChatPiece(kind="unfinished", text=message)
 
     async def _first_model(self) -> str:
-        models = await self._client.root_async_client.models.list()
-        if not models.data:
+        models = await self.models()
+        if not models:
             raise ValueError("no models")
-        return str(models.data[0].id)
+        return models[0]
 
     async def _key(self) -> str:
         key = self._endpoint.api_key

@@ -8,11 +8,13 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..errors import StartRefused
+from ..errors import BadRequest, StartRefused
 
 LANGUAGES = ("zh", "en")
 LANGUAGE_NAMES = {"zh": "中文", "en": "English"}
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+LONGEST_CHANGE = 20_000  # characters of a prompt that is changed for one run
+LONGEST_NAME = 60  # characters of a name that is shown back
 
 # What may stand in braces, by kind. Another name in braces is a spelling mistake that would reach the model.
 PLACEHOLDERS: Mapping[str, frozenset[str]] = {
@@ -83,6 +85,37 @@ class PromptLibrary:
         """Everything there is, for listing."""
         return dict(self._kinds)
 
+    def checked(self, changes: Mapping[str, Any]) -> dict[str, str]:
+        """Other texts for templates by `kind.id`, or by `kind` for its default, in one form of name.
+
+        Raises BadRequest (bad_prompt) that names the prompt: unknown, not to be changed, named twice, not a
+        text, too long, or with placeholders that its kind does not allow or lacks.
+        """
+        texts: dict[str, str] = {}
+        for name, text in changes.items():
+            kind, id = self._found(name)
+            if (known := _name(kind, id)) in texts:
+                raise _bad(name, "it is named twice")
+            texts[known] = _checked(name, kind, id, text)
+        return texts
+
+    def changed(self, changes: Mapping[str, Any]) -> "PromptLibrary":
+        """The same with other texts, each for both languages. Raises as `checked`."""
+        texts = self.checked(changes)
+        return PromptLibrary({kind: _with_texts(file, texts) for kind, file in self._kinds.items()})
+
+    def _found(self, name: str) -> tuple[str, str]:
+        kind, dot, id = name.partition(".")
+        place = (kind, id if dot else "default")
+        if place not in self._templates:
+            raise _bad(name, f"there is no such prompt, there are {', '.join(self._editable())}")
+        if not self._kinds[kind].editable:
+            raise _bad(name, "it cannot be changed: the program reads what a model makes of it")
+        return place
+
+    def _editable(self) -> list[str]:
+        return [_name(kind, id) for kind, id in self._templates if self._kinds[kind].editable]
+
 
 def load_prompts() -> PromptLibrary:
     """Read and check every template file. Raises StartRefused that names the file and the fault."""
@@ -127,16 +160,44 @@ def _check_file(name: str, file: TemplateFile) -> None:
         raise StartRefused(f"{name}: more than one default")
     for template in file.templates:
         for language in LANGUAGES:
-            _check_text(
-                f"{name}: {template.id}.{language}", file.kind, template, template.text.get(language, "")
-            )
+            if fault := _fault(file.kind, template.id, template.text.get(language, "")):
+                raise StartRefused(f"{name}: {template.id}.{language}: {fault}")
 
 
-def _check_text(where: str, kind: str, template: Template, body: str) -> None:
+def _fault(kind: str, id: str, body: str) -> str | None:
+    """What is wrong with the text of a template."""
     if not body.strip():
-        raise StartRefused(f"{where}: no text")
+        return "no text"
     used = set(PLACEHOLDER.findall(body))
     for unknown in sorted(used - PLACEHOLDERS[kind]):
-        raise StartRefused(f"{where}: unknown placeholder {{{unknown}}}")
-    for missing in sorted(REQUIRED.get((kind, template.id), frozenset()) - used):
-        raise StartRefused(f"{where}: placeholder {{{missing}}} is missing")
+        return f"unknown placeholder {{{unknown}}}"
+    for missing in sorted(REQUIRED.get((kind, id), frozenset()) - used):
+        return f"placeholder {{{missing}}} is missing"
+    return None
+
+
+def _checked(name: str, kind: str, id: str, text: Any) -> str:
+    if not isinstance(text, str):
+        raise _bad(name, "it must be a text")
+    if len(text) > LONGEST_CHANGE:
+        raise _bad(name, f"it has {len(text)} characters, at most {LONGEST_CHANGE} are possible")
+    if fault := _fault(kind, id, text):
+        raise _bad(name, fault)
+    return text
+
+
+def _with_texts(file: TemplateFile, texts: Mapping[str, str]) -> TemplateFile:
+    def own(template: Template) -> Template:
+        text = texts.get(_name(file.kind, template.id))
+        return template.model_copy(update={"text": dict.fromkeys(LANGUAGES, text)}) if text else template
+
+    return file.model_copy(update={"templates": [own(template) for template in file.templates]})
+
+
+def _name(kind: str, id: str) -> str:
+    return kind if id == "default" else f"{kind}.{id}"
+
+
+def _bad(name: str, why: str) -> BadRequest:
+    name = name[:LONGEST_NAME]
+    return BadRequest(f"prompt {name!r}: {why}", code="bad_prompt", details={"prompt": name})

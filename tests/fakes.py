@@ -482,6 +482,8 @@ def asked(query: str = "question", **parts: Any) -> Asked:
         top_p=None,
         seed=None,
         max_tokens=None,
+        chat_model=None,
+        prompts={},
     )
     request.update(parts)  # pyright: ignore[reportArgumentType, reportCallIssue]  # named fields of a TypedDict
     return request

@@ -7,7 +7,7 @@ import pytest
 
 from headrace.context import ChatMessage, ChatOptions, ChatPrompt
 from headrace.errors import StartRefused
-from headrace.models.chat import make_chat, make_understand
+from headrace.models.chat import ChatModels, make_understand
 from headrace.models.extractive import ExtractiveChat
 from headrace.models.gguf import GgufChat
 from headrace.models.openai_chat import OpenAIChat
@@ -28,7 +28,7 @@ def test_a_file_that_is_not_there_is_refused_at_the_start(tmp_path: Path) -> Non
 
 def chosen(**settings: object) -> object:
     given = Settings.model_validate({"data": Path("x"), **settings})
-    return make_chat(given, FakeEmbedder(), FakeTokens(), PROMPTS)
+    return ChatModels(given, FakeEmbedder(), FakeTokens(), PROMPTS).chosen()
 
 
 def test_without_any_model_answers_are_quoted() -> None:

@@ -29,7 +29,7 @@ class LeapingLoop(asyncio.SelectorEventLoop):
 class _LeapingSelector(selectors.DefaultSelector):
     def __init__(self) -> None:
         super().__init__()
-        self.now = 0.0
+        self.now: float = 0.0
         self.working = 0
 
     def select(self, timeout: float | None = None) -> Any:
@@ -37,5 +37,5 @@ class _LeapingSelector(selectors.DefaultSelector):
         may_leap = timeout is not None and not (self.working and timeout)
         ready = super().select(0 if may_leap else None)
         if may_leap and not ready:
-            self.now += timeout
+            self.now += timeout or 0.0
         return ready

@@ -5,7 +5,11 @@ from datetime import UTC, datetime
 
 
 def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return to_text(datetime.now(UTC))
+
+
+def to_text(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def milliseconds_between(start: str, end: str) -> float:

@@ -191,7 +191,8 @@ def end_run(connection: sqlite3.Connection, *, run_id: str, end: End) -> Ended:
         "update runs set status = ?, ended_at = ?, timing = ? where id = ?",
         (end.status, moment, json.dumps(timing), run_id),
     )
-    connection.execute("update sessions set updated_at = ? where id = ?", (moment, row.session_id))
+    if row.forked_from is None:  # a fork is no part of the conversation
+        connection.execute("update sessions set updated_at = ? where id = ?", (moment, row.session_id))
     return Ended(answer=told.answer_text, timing=timing)
 
 

@@ -125,6 +125,12 @@ class Settings(BaseSettings, Knobs):  # pyright: ignore[reportIncompatibleVariab
     upload_limit_mb: float = Field(50, gt=0)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     user_dictionary: Path | None = Field(None, description="jieba user dictionary")
+    retention_days: float = Field(
+        30, ge=0, le=36_500, description="a finished run keeps every stage; then its last one; 0 = for ever"
+    )
+    journal_limit_mb: float | None = Field(
+        None, gt=0, description="over it the oldest finished runs lose stages, then all but their message"
+    )
 
     chat_base_url: Address | None = None
     chat_api_key: Key | None = None

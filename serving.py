@@ -6,6 +6,7 @@ import errno
 import ipaddress
 import logging
 import os
+import resource
 import signal
 import socket
 import threading
@@ -16,8 +17,10 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
+from .api.answers import failure
 from .errors import StartRefused
 
 logger = logging.getLogger(__name__)
@@ -25,6 +28,9 @@ logger = logging.getLogger(__name__)
 GRACE_S = 1  # for answers under way, after the streams have been told to end
 LAST_RESORT_S = 9.5  # the journal survives a kill; a supervisor that waits for us does not like to
 BACKLOG = 2048
+# Open files kept for the stores, the models and the parser; each connection is one, too.
+RESERVED_FILES = 200
+ENOUGH_FILES = 65_536
 
 
 class Serving(uvicorn.Server):
@@ -39,6 +45,8 @@ class Serving(uvicorn.Server):
         self._sock = sock
         self._on_ready = on_ready
         self._state: dict[str, Any] = {}
+        self._most_connections = most_connections(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        self._full = False
         super().__init__(
             uvicorn.Config(
                 self._with_state,
@@ -76,13 +84,28 @@ class Serving(uvicorn.Server):
         yield
 
     async def _with_state(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._is_full():
+            await _no_room()(scope, receive, send)
+            return
         await self._app({**scope, "state": dict(self._state)}, receive, send)
+
+    def _is_full(self) -> bool:
+        full = len(self.server_state.connections) > self._most_connections
+        if full and not self._full:
+            logger.warning(
+                "%d connections are open; more are refused, so that files can still be opened: "
+                "raise the limit of open files (ulimit -n)",
+                self._most_connections,
+            )
+        self._full = full
+        return full
 
 
 def serve_until_signalled(
     app: Starlette, sock: socket.socket, *, on_ready: Callable[[], None] = lambda: None
 ) -> int:
     """Serve in this, the main thread, until SIGINT or SIGTERM. Returns the number of the signal, or 0."""
+    _allow_many_files()
     server = Serving(app, sock, on_ready=on_ready)
     caught: list[int] = []
 
@@ -154,6 +177,12 @@ def bind(host: str, port: int, *, open_to_all: bool = False) -> socket.socket:
     return sock
 
 
+def most_connections(files: int) -> int:
+    """How many connections may be open at once in a process that may have so many files open."""
+    files = ENOUGH_FILES if files == resource.RLIM_INFINITY else files
+    return max(files - RESERVED_FILES, files // 2)
+
+
 def url_of(host: str, port: int) -> str:
     """Where a person on this machine finds a server that is bound to `host`."""
     name = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
@@ -166,6 +195,23 @@ def _why_not(host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EACCES:
         return f"Port {port} needs more rights than this program has. Give another one with --port."
     return f"{host}:{port} cannot be served: {error.strerror}."
+
+
+def _allow_many_files() -> None:
+    """As many as this process may allow itself: shells often begin with 1,024, and a reader holds one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = ENOUGH_FILES if hard == resource.RLIM_INFINITY else min(hard, ENOUGH_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _no_room() -> JSONResponse:
+    return failure(
+        503,
+        "too_many_connections",
+        "Too many connections are open: come back in a moment.",
+        headers={"Retry-After": "2", "Connection": "close"},
+    )
 
 
 def _last_resort() -> threading.Timer:

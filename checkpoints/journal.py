@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ..databases import damaged, is_damage, look_at, make, opening
 from ..errors import StorageFull
@@ -25,6 +25,12 @@ MOST_PER_COMMIT = 1000
 READERS = 2
 BUSY_TIMEOUT_S = 10.0
 KIND = "journal"
+
+
+class Reader(Protocol):
+    """The part of a journal that reading needs: also a journal that belongs to another process has it."""
+
+    async def read(self, query: Work[T]) -> T: ...
 
 
 class JournalClosed(RuntimeError):

@@ -9,7 +9,7 @@ from functools import partial
 
 from ..errors import Conflict, NotFound
 from .event_rows import MOST_PER_READ, Event, read_events
-from .journal import Journal
+from .journal import Reader
 from .run_rows import read_run
 
 Told = tuple[Event, int]  # and when, in milliseconds of Unix time
@@ -24,7 +24,7 @@ class Pace:
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 
 
-async def replay(journal: Journal, run_id: str, pace: Pace) -> AsyncGenerator[Event]:
+async def replay(journal: Reader, run_id: str, pace: Pace) -> AsyncGenerator[Event]:
     """The events of a run that has ended, as a live reader got them.
 
     Raises, before there is a first event, NotFound (run_not_found), and Conflict (run_unfinished, with
@@ -33,7 +33,7 @@ async def replay(journal: Journal, run_id: str, pace: Pace) -> AsyncGenerator[Ev
     return _tell(journal, run_id, pace, first=await journal.read(partial(_read, run_id=run_id, after=0)))
 
 
-async def _tell(journal: Journal, run_id: str, pace: Pace, *, first: list[Told]) -> AsyncGenerator[Event]:
+async def _tell(journal: Reader, run_id: str, pace: Pace, *, first: list[Told]) -> AsyncGenerator[Event]:
     told, began = first, pace.clock()
     while told:
         for event, at in told:

@@ -108,8 +108,8 @@ def _data(response: httpx.Response) -> Any:
     match body:
         case {"success": True, "data": data}:
             return data
-        case {"error": {"code": str(code), "message": str(message)}}:
-            raise HeadraceError(message, code=code)
+        case {"error": {"code": str(code), "message": str(message), **rest}}:
+            raise HeadraceError(message, code=code, details=rest.get("details"))
         case _:
             raise HeadraceError(f"{response.url} is no headrace server: it answered {response.status_code}.")
 

@@ -40,13 +40,24 @@ class CitedText:
         return without_controls(TAG.sub(lambda tag: f"[{self._number(tag[0])}]", text))
 
     def _number(self, tag: str) -> int:
-        attributes = {name: unescape(value, {"&quot;": '"'}) for name, value in ATTRIBUTE.findall(tag)}
+        attributes = _attributes(tag)
         key = _key(attributes)
         known = [_key(one) for one in self.cited]
         if key not in known:
             self.cited.append(attributes)
             return len(self.cited)
         return known.index(key) + 1
+
+
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """`<kb …/>` as the name of its passage, such as [c1]; of an unknown one, as its title."""
+
+    def name(tag: re.Match[str]) -> str:
+        attributes = _attributes(tag[0])
+        known = names.get(attributes.get("chunk_id", ""))
+        return f"[{known or attributes.get('doc') or attributes.get('title') or attributes.get('url', '?')}]"
+
+    return without_controls(TAG.sub(name, text))
 
 
 def sources(
@@ -75,6 +86,10 @@ def _source(number: int, tag: Mapping[str, str], reference: Mapping[str, Any]) -
         "knowledge_id": tag.get("knowledge_id"),
         "chunk_id": tag.get("chunk_id"),
     }
+
+
+def _attributes(tag: str) -> dict[str, str]:
+    return {name: unescape(value, {"&quot;": '"'}) for name, value in ATTRIBUTE.findall(tag)}
 
 
 def _key(attributes: Mapping[str, str]) -> str:

@@ -1,8 +1,11 @@
 """An answer put together from its events, for a terminal, a pipe or a JSON document."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
+from urllib.parse import quote
 
+from ..client import Client
 from ..terminal import CitedText, source_line, sources
 from .output import FAILED, NOTHING, OK, tell
 
@@ -17,13 +20,13 @@ class Answer:
         self._references: list[dict[str, Any]] = []
         self._warnings: list[str] = []
         self._end: dict[str, Any] = {}
-        self._run_id = ""
+        self.run_id = ""
         self.message_id = ""
 
     def take(self, event: Mapping[str, Any]) -> None:
         match event["response_type"]:
             case "agent_query":
-                self.message_id, self._run_id = event["assistant_message_id"], event["run_id"]
+                self.message_id, self.run_id = event["assistant_message_id"], event["run_id"]
             case "answer":
                 segment = event["data"]["segment"]
                 self._pieces[segment] = self._pieces.get(segment, "") + event["content"]
@@ -68,7 +71,7 @@ class Answer:
         return {
             "session_id": session_id,
             "message_id": self.message_id,
-            "run_id": self._run_id,
+            "run_id": self.run_id,
             "outcome": data.get("outcome"),
             "answer": "".join(self._pieces.values()),
             "text": text,
@@ -107,3 +110,15 @@ class Answer:
                 tell("headrace: the answer was stopped.")
             case _:
                 tell("headrace: the server closed before the answer was complete; it goes on at its start.")
+
+
+@contextmanager
+def stopped_by_interrupt(client: Client, session_id: str, message_id: Callable[[], str]) -> Generator[None]:
+    """Ctrl-C in the block stops the answer, once its id is known; it would go on without a reader."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if message_id():
+            stop = {"message_id": message_id()}
+            client.call("POST", f"/sessions/{quote(session_id, safe='')}/stop", json=stop)
+        raise

@@ -44,6 +44,13 @@ class Commands:
 def filled(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError("it is empty")
+    return readable(text)
+
+
+def readable(text: str) -> str:
+    if not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):
+        # Bytes of another encoding: nothing that is sent as JSON could hold them.
+        raise argparse.ArgumentTypeError("it is not UTF-8 text")
     return text
 
 

@@ -1,15 +1,24 @@
 """What every command says in the same way: exit codes, the one JSON document, lines on stderr."""
 
 import json
+import shlex
 import sys
+from argparse import Namespace
 
 from ..api.cleaning import without_controls
+from ..errors import BadRequest
 
 OK, FAILED, WRONG_USE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 130
 EXTRACTIVE = (
     "No chat model is configured: answers quote your documents word for word. "
     "`headrace doctor` says how to add a model."
 )
+
+
+class WrongUse(BadRequest):
+    """The command line itself asks for something impossible: exit code 2."""
+
+    code = "wrong_use"
 
 
 def print_json(document: object) -> None:
@@ -19,3 +28,9 @@ def print_json(document: object) -> None:
 def tell(text: str) -> None:
     # Some of it is a model server's: it must not be able to steer the terminal.
     print(without_controls(text), file=sys.stderr, flush=True)
+
+
+def again(arguments: Namespace, words: str) -> str:
+    """Another command over the same data folder, to be typed as it stands."""
+    data = f" --data {shlex.quote(str(arguments.data))}" if hasattr(arguments, "data") else ""
+    return f"headrace{data} {words}"

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from .. import environment  # noqa: F401  # pyright: ignore[reportUnusedImport]  # before the libraries that read it
 from ..errors import HeadraceError
 from ..settings import load_settings
-from . import ask, doctor, ingest, replay, search, serve
+from . import ask, diff, doctor, fork, ingest, replay, runs, search, serve, trace, upkeep
 from .arguments import Commands
-from .output import FAILED, INTERRUPTED, print_json, tell
+from .output import FAILED, INTERRUPTED, WRONG_USE, WrongUse, print_json, tell
 
-GROUPS = (serve, ingest, ask, replay, search, doctor)  # in the order of the help
+# In the order of the help.
+GROUPS = (serve, ingest, ask, search, runs, trace, replay, fork, diff, upkeep, doctor)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,8 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except HeadraceError as error:
         tell(f"headrace: {error.message}")
         if getattr(arguments, "json", False):
-            print_json({"error": {"code": error.code, "message": error.message}})
-        return FAILED
+            told = {"code": error.code, "message": error.message, "details": error.details}
+            print_json({"error": told})
+        return WRONG_USE if isinstance(error, WrongUse) else FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

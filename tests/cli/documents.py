@@ -1,0 +1,143 @@
+"""Runs, traces and differences as the server sends them, made by hand."""
+
+from typing import Any
+
+
+def a_run(**changes: Any) -> dict[str, Any]:
+    return {
+        "id": "0193a6b0c0de7000800000000000a001",
+        "session_id": "s1",
+        "message_id": "m1",
+        "status": "complete",
+        "created_at": "2026-11-30T08:00:00.000Z",
+        "ended_at": "2026-11-30T08:00:01.520Z",
+        "timing": {"total_ms": 1520.0, "stages_ms": {}},
+        "forked_from": None,
+        "fork_stage": None,
+        "kept": "all",
+        "question": "国内出差的住宿标准是多少？",
+        "outcome": "answered",
+        "forks": [],
+        **changes,
+    }
+
+
+def a_stage(name: str = "rerank", **changes: Any) -> dict[str, Any]:
+    return {
+        "stage": name,
+        "started_at": "2026-11-30T08:00:00.000Z",
+        "duration_ms": 100.0,
+        "progress": "done",
+        "inherited": False,
+        "attempts": 1,
+        "hits_in": None,
+        "hits_out": None,
+        "reads": [],
+        "writes": [],
+        "output": {},
+        "departures": {},
+        "checkpoint_id": "cp1",
+        "can_fork": True,
+        **changes,
+    }
+
+
+def a_candidate(chunk_id: str = "c-1", **changes: Any) -> dict[str, Any]:
+    return {
+        "chunk_id": chunk_id,
+        "document_id": "d-1",
+        "document_title": "员工手册.md",
+        "kb_id": "kb-1",
+        "kind": "text",
+        "section": "差旅",
+        "page": None,
+        "chunk_index": 3,
+        "snippet": "国内出差住宿标准为每晚不超过 450 元，凭发票报销。",
+        "match_type": "both",
+        "marks": [],
+        "ranks": {"vector": 2, "keyword": 1, "fused": 1},
+        "scores": {"vector": 0.8812, "keyword": 12.5, "fused": 0.71, "rerank": None, "final": 0.71},
+        "alias": None,
+        "cited": False,
+        "fate": "pending",
+        "merged_into": None,
+        "merged_by": None,
+        "left": None,
+        **changes,
+    }
+
+
+def selected(chunk_id: str, place: int, **changes: Any) -> dict[str, Any]:
+    ranks = {"vector": 2, "keyword": 1, "fused": 1, "selected": place}
+    return a_candidate(chunk_id, ranks=ranks, alias=f"c{place}", fate="selected", **changes)
+
+
+def gone(chunk_id: str, reason: str = "below_threshold", **changes: Any) -> dict[str, Any]:
+    left = {"stage": "rerank", "reason": reason, "score": 0.21, "limit": 0.3, "other": None}
+    return a_candidate(chunk_id, **{"fate": "left", "left": left, **changes})
+
+
+def a_call(**changes: Any) -> dict[str, Any]:
+    return {
+        "stage": "generate_answer",
+        "role": "chat",
+        "model": "qwen3-4b",
+        "duration_ms": 1234.0,
+        "usage": {"prompt_tokens": 812, "completion_tokens": 64},
+        "error": None,
+        "messages": [
+            {"role": "system", "content": "只用资料回答。"},
+            {"role": "user", "content": "问：住宿标准？"},
+        ],
+        "exact": True,
+        **changes,
+    }
+
+
+def a_trace(**changes: Any) -> dict[str, Any]:
+    return {
+        "run": a_run(),
+        "query": "国内出差的住宿标准是多少？",
+        "rewritten_query": "国内出差住宿费标准",
+        "intent": "kb_search",
+        "settings": {"rerank_top_k": 10, "mmr_lambda": None},
+        "prompts": {},
+        "stages": [a_stage()],
+        "candidates": [],
+        "calls": [],
+        "warnings": [],
+        "events": {"count": 12, "first_at": None, "last_at": None, "resets": 0},
+        "answer": "",
+        "outcome": "answered",
+        "error": None,
+        "missing": [],
+        **changes,
+    }
+
+
+def a_stage_diff(name: str = "rerank", **changes: Any) -> dict[str, Any]:
+    return {
+        "stage": name,
+        "in": "both",
+        "duration_ms": [100.0, 120.0],
+        "hits_out": [None, None],
+        "changed": {},
+        "entered": [],
+        "left": [],
+        "moved": [],
+        **changes,
+    }
+
+
+def a_diff(**changes: Any) -> dict[str, Any]:
+    fork = a_run(id="0193a6b0c0de7000800000000000a002", forked_from=a_run()["id"], fork_stage="rerank")
+    return {
+        "runs": [a_run(), fork],
+        "settings": {},
+        "prompts": {},
+        "stages": [a_stage_diff()],
+        "answer": ["每晚 450 元。", "每晚 450 元。"],
+        "same_answer": True,
+        "outcome": ["answered", "answered"],
+        **changes,
+    }

@@ -1,0 +1,90 @@
+"""The report of a difference, from documents made by hand."""
+
+from io import StringIO
+from typing import Any
+
+from rich.console import Console
+
+from headrace.cli.diff import MOST, diff_report
+
+from .documents import a_diff, a_run, a_stage_diff
+
+FIRST = '每晚不超过 450 元<kb doc="员工手册.md" knowledge_id="d" chunk_id="c-1"/>。'
+SECOND = FIRST.replace("450", "500") + '<kb doc="LS-200.md" knowledge_id="d2" chunk_id="c-2"/>'
+
+
+def told(diff: dict[str, Any], *, everything: bool = False) -> str:
+    console = Console(file=StringIO(), width=100, markup=False)
+    console.print(diff_report(diff, everything=everything))
+    assert isinstance(console.file, StringIO)
+    return "\n".join(text.rstrip() for text in console.file.getvalue().splitlines())
+
+
+def test_the_same_answer_is_said_and_shown_once() -> None:
+    report = told(a_diff())
+    assert "same answer" in report
+    assert report.count("每晚 450 元。") == 1
+
+
+def test_answers_differ_word_by_word_with_one_numbering_of_sources() -> None:
+    report = told(a_diff(answer=[FIRST, SECOND], same_answer=False))
+    assert "每晚不超过 [-450-]{+500+} 元[1]。{+[2]+}" in report
+    assert report.endswith("[1] 员工手册.md\n[2] LS-200.md")
+
+
+def test_settings_and_prompts_stand_side_by_side() -> None:
+    report = told(a_diff(settings={"rerank_threshold": [0.3, None]}, prompts={"answer": [None, "用一句话"]}))
+    assert "rerank_threshold  0.3           –" in report
+    assert "prompt answer     as installed  用一句话" in report
+    assert "the same" in told(a_diff())
+
+
+def test_each_stage_says_what_differs() -> None:
+    entered = [{"chunk_id": "x", "document_title": "LS-200.md", "place": 3, "reason": "below_threshold"}]
+    moved = [{"chunk_id": "y", "document_title": "员工手册.md", "from": 1, "to": 2}]
+    stage = a_stage_diff(
+        hits_out=[10, 11], entered=entered, moved=moved, changed={"rerank_verdict": ["ok", "skipped"]}
+    )
+    report = told(a_diff(stages=[stage]))
+    assert "10 → 11  1 entered, 1 moved, rerank_verdict" in report
+    assert "rerank_verdict: ok → skipped" in report
+    assert "+ 3. LS-200.md (below_threshold)" in report
+    assert "~ 员工手册.md: 1 → 2" in report
+
+
+def test_a_stage_that_only_one_run_has_is_marked() -> None:
+    stage = a_stage_diff("fallback", **{"in": "second", "duration_ms": [None, 3.0]})
+    report = told(a_diff(stages=[stage], outcome=["answered", "fallback"]))
+    assert "–  3.0 ms            only in run 2" in report
+    assert "outcome: answered → fallback" in report
+
+
+def test_many_passages_are_counted_unless_all_are_asked_for() -> None:
+    left = [{"chunk_id": f"x{n}", "document_title": f"文件{n}.md", "place": n} for n in range(1, MOST + 4)]
+    diff = a_diff(stages=[a_stage_diff(left=left)])
+    assert "- 3 more: --all shows them" in told(diff)
+    assert f"文件{MOST + 3}.md" in told(diff, everything=True)
+
+
+def test_two_runs_of_different_questions_show_both() -> None:
+    report = told(a_diff(runs=[a_run(question="年休假？"), a_run(question="Which grease?")]))
+    assert "年休假？" in report
+    assert "Which grease?" in report
+
+
+def test_nothing_from_outside_steers_the_terminal_or_is_taken_for_markup() -> None:
+    evil = "[red]坏\x1b[2J\u202e"
+    place = {"chunk_id": "x", "document_title": evil, "place": 1, "reason": evil}
+    move = {"chunk_id": "x", "document_title": evil, "from": 1, "to": 2}
+    stage = a_stage_diff(evil, entered=[place], left=[place], moved=[move], changed={evil: [evil, evil]})
+    report = told(
+        a_diff(
+            settings={evil: [evil, evil]},
+            prompts={evil: [evil, evil]},
+            stages=[stage],
+            answer=[evil, evil + f'<kb doc="{evil}" chunk_id="c"/>'],
+            same_answer=False,
+        )
+    )
+    assert not {"\x1b", "\u202e"} & set(report)
+    assert "[red]坏[2J" in report

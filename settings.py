@@ -9,7 +9,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
@@ -32,6 +32,7 @@ LONGEST_NAME = 60
 EXTRACTIVE = "extractive"  # the name of the built-in answerer among the models
 
 Role = Literal["chat", "understand", "embedding", "rerank"]
+ROLES: tuple[Role, ...] = get_args(Role)
 
 
 class Knobs(BaseModel):
@@ -73,8 +74,9 @@ class Endpoint:
         """`base_url` without the user and password that may stand in it."""
         return re.sub("//[^/]*@", "//", self.base_url)
 
-    def without_secrets(self, text: str) -> str:
-        """What a server said, fit for clients and logs: without the key, the password and the address."""
+    @property
+    def secrets(self) -> list[str]:
+        """The key, the password and the address in every form that a text may show them in, longest first."""
         parts = urlsplit(self.base_url)
         key = self.api_key.get_secret_value() if self.api_key else ""
         password = parts.password or ""
@@ -83,7 +85,11 @@ class Endpoint:
         host = parts.netloc.rpartition("@")[2]
         hidden = {key, password, unquote(password), login, parts.netloc, host} - {""}
         # The longest first: one may be part of another.
-        for secret in sorted(hidden, key=len, reverse=True):
+        return sorted(hidden, key=len, reverse=True)
+
+    def without_secrets(self, text: str) -> str:
+        """What a server said, fit for clients and logs: without the key, the password and the address."""
+        for secret in self.secrets:
             text = text.replace(secret, "…")
         return text
 

@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Router
 from starlette.staticfiles import StaticFiles
 
-from . import documents, forks, info, knowledge_bases, openapi, qa, runs, search, sessions
+from . import documents, forks, info, knowledge_bases, openapi, qa, runs, search, sessions, traces
 from .routing import Call
 from .schemas import (
     AddDocument,
@@ -196,7 +196,31 @@ CALLS = [
         body=Search,
     ),
     Call(
-        method="GET", path=f"{RUNS}/{{run_id}}", endpoint=runs.get_run, summary="status and timings of a run"
+        method="GET",
+        path=RUNS,
+        endpoint=runs.list_runs,
+        summary="runs, newest first, forks among them",
+        query=("session_id",),
+        paged=True,
+    ),
+    Call(
+        method="GET",
+        path=f"{RUNS}/{{run_id}}",
+        endpoint=runs.get_run,
+        summary="status, timings and answer of a run",
+    ),
+    Call(
+        method="GET",
+        path=f"{RUNS}/{{run_id}}/trace",
+        endpoint=traces.get_trace,
+        summary="what a run did: its stages, what became of every candidate, what models were asked",
+    ),
+    Call(
+        method="GET",
+        path=f"{RUNS}/{{run_id}}/diff",
+        endpoint=traces.get_diff,
+        summary="what differs between this run and another, stage by stage",
+        query=("with",),
     ),
     Call(
         method="GET",

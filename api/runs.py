@@ -1,8 +1,11 @@
 """Runs: how they stand, their recorded events as a list, and as the stream they once were."""
 
+from functools import partial
+
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..checkpoints import summaries
 from ..checkpoints.event_rows import without_voided
 from ..checkpoints.replay import Pace, replay
 from .answers import listing, success
@@ -12,8 +15,18 @@ from .stack import Shared, stack_of
 from .stream import event_stream, run_frames
 
 
+async def list_runs(request: Request[Shared]) -> Response:
+    """Newest first, forks among them; `?session_id=` leaves out those of other sessions."""
+    page, page_size = paging(request)
+    session_id = request.query_params.get("session_id") or None
+    query = partial(summaries.list_runs, session_id=session_id, page=page, page_size=page_size)
+    found, total = await stack_of(request).journal.read(query)
+    return listing(found, total=total, page=page, page_size=page_size)
+
+
 async def get_run(request: Request[Shared]) -> Response:
-    return success(await stack_of(request).runs.get(request.path_params["run_id"]))
+    run_id = request.path_params["run_id"]
+    return success(await stack_of(request).journal.read(partial(summaries.read_with_answer, run_id=run_id)))
 
 
 async def list_run_events(request: Request[Shared]) -> Response:

@@ -1,0 +1,110 @@
+"""A run's trace, gathered from the journal and the catalogue: no model and no index is asked."""
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.types import StateSnapshot
+
+from ..checkpoints.texts import read_texts
+from ..checkpoints.told import ToldRun, read_told_run
+from ..context import Catalogue, Prompts
+from ..errors import BadRequest
+from ..graph.build import build
+from ..graph.tracing.candidates import all_hits
+from ..graph.tracing.recorded import Origin, Recorded
+from ..graph.tracing.shapes import Trace
+from ..graph.tracing.trace import build_trace
+from ..settings import Endpoint
+from ..state import Asked
+
+T = TypeVar("T")
+
+
+class Reader(Protocol):
+    """The part of a journal that a trace needs."""
+
+    async def read(self, query: Callable[[sqlite3.Connection], T]) -> T: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Where runs are read from. `saver` reads checkpoints through the same journal.
+
+    `prompts` gives those of a run, with its own changes; `hide` takes secrets out of a text.
+    """
+
+    journal: Reader
+    saver: BaseCheckpointSaver[Any]
+    catalogue: Catalogue
+    prompts: Callable[[Asked], Prompts]
+    hide: Callable[[str], str]
+
+
+async def read_trace(run_id: str, sources: Sources) -> Trace:
+    """The trace of a run, so far if it still goes on.
+
+    Raises NotFound (run_not_found), Gone (run_trimmed, run_erased).
+    """
+    told = await sources.journal.read(partial(read_told_run, run_id=run_id))
+    return build_trace(await _recorded(told, await _history(run_id, sources.saver), sources))
+
+
+def hiding(endpoints: Iterable[Endpoint | None]) -> Callable[[str], str]:
+    """Texts without the keys, passwords and addresses of all of these, which are "…" then."""
+    # The longest first: one may be part of another.
+    secrets = sorted({secret for one in endpoints if one for secret in one.secrets}, key=len, reverse=True)
+    if not secrets:
+        return str
+    return partial(re.compile("|".join(map(re.escape, secrets))).sub, "…")
+
+
+async def _history(run_id: str, saver: BaseCheckpointSaver[Any]) -> Sequence[StateSnapshot]:
+    """The states of a run's thread, oldest first."""
+    graph = build().compile(checkpointer=saver)
+    config = RunnableConfig(configurable={"thread_id": run_id})
+    return [snapshot async for snapshot in graph.aget_state_history(config)][::-1]
+
+
+async def _recorded(told: ToldRun, snapshots: Sequence[StateSnapshot], sources: Sources) -> Recorded:
+    bare = Recorded(
+        run={**told.summary},
+        asked=told.asked,
+        answer=told.answer,
+        error=told.error,
+        prompts=_prompts(told.asked, sources),
+        hide=sources.hide,
+        snapshots=snapshots,
+        events=told.events,
+        origins=[Origin(kept=row.kept, fork_stage=row.fork_stage) for row in told.origins],
+        resumes=told.resumes,
+        resumed_from=told.resumed_from,
+    )
+    hits, left = all_hits(bare.state), bare.state.get("departures", [])
+    chunks = await sources.catalogue.chunks(_unique([one["chunk_id"] for one in (*hits, *left)]))
+    documents = [*(hit["document_id"] for hit in hits), *(chunk.document_id for chunk in chunks.values())]
+    passages = _unique([hit["passage"] for hit in hits if "passage" in hit])
+    return replace(
+        bare,
+        chunks=chunks,
+        documents=await sources.catalogue.documents(_unique(documents)),
+        texts=await sources.journal.read(partial(read_texts, hashes=passages)),
+    )
+
+
+def _prompts(asked: Asked, sources: Sources) -> Prompts:
+    try:
+        return sources.prompts(asked)
+    except BadRequest:
+        # Changes made under an older program may name what is not there any more: the trace says that its
+        # prompts are not exact.
+        return sources.prompts({**asked, "prompts": {}})
+
+
+def _unique(ids: Iterable[str]) -> list[str]:
+    return [*dict.fromkeys(ids)]

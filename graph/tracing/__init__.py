@@ -1,0 +1,1 @@
+"""What a run did and why, put together from what it left: values in, values out."""

@@ -3,24 +3,25 @@
 import { plainText } from "./citations.js";
 import { h } from "./dom.js";
 import { inWords } from "./errors.js";
-import { count, duration, has, languageOf, t } from "./i18n.js";
+import { count, day, duration, has, languageOf, t } from "./i18n.js";
 import { renderAnswer } from "./render.js";
 import { answerText, fact, thinkingText } from "./stream.js";
 
+const ENDED = ["complete", "failed", "stopped"];
+
 /** @returns {HTMLElement} */
-export function questionElement(text) {
-  return h(
-    "article",
-    { class: "question" },
-    h("h3", { class: "hidden" }, t("answer.you")),
-    h("p", { class: "bubble", lang: languageOf(text) }, text),
-  );
+export function questionElement(text, { erased = false } = {}) {
+  const bubble = erased
+    ? h("p", { class: "bubble erased" }, t("answer.question_erased"))
+    : h("p", { class: "bubble", lang: languageOf(text) }, text);
+  return h("article", { class: "question" }, h("h3", { class: "hidden" }, t("answer.you")), bubble);
 }
 
 /**
  * The place of one answer.
  * `onSources(view, citations, citation|null, opener)`: a citation or the list of sources is wanted.
  * `onAsk(text)`: a suggested question is chosen. `onRetry()`: the question shall be asked again.
+ * `onWhy(runId)`: the record of its run is wanted. `onDequeue()`: it shall not wait in line any longer.
  */
 export class Answer {
   #view = null;
@@ -28,7 +29,7 @@ export class Answer {
   #connection = "open";
   #parts;
 
-  constructor({ onSources, onAsk, onRetry }) {
+  constructor({ onSources, onAsk, onRetry, onWhy, onDequeue }) {
     const parts = {
       progress: h("summary", { class: "progress" }),
       steps: h("ul", { class: "steps" }),
@@ -39,7 +40,9 @@ export class Answer {
       warnings: h("ul", { class: "warnings" }),
       sources: h("button", { type: "button", class: "quiet sources-button" }),
       copy: h("button", { type: "button", class: "quiet" }),
+      why: h("button", { type: "button", class: "quiet why-button", "aria-haspopup": "dialog" }),
       retry: h("button", { type: "button", class: "quiet" }),
+      dequeue: h("button", { type: "button", class: "quiet dequeue" }),
       took: h("span", { class: "took" }),
       suggestions: h("div", { class: "suggestions" }),
     };
@@ -47,7 +50,8 @@ export class Answer {
     parts.thinkingTitle = h("summary", {});
     parts.thinking = h("details", { class: "thinking" }, parts.thinkingTitle, parts.thought);
     parts.heading = h("h3", { class: "hidden" });
-    parts.actions = h("div", { class: "actions" }, parts.sources, parts.copy, parts.retry, parts.took);
+    const buttons = [parts.sources, parts.why, parts.copy, parts.retry, parts.dequeue];
+    parts.actions = h("div", { class: "actions" }, ...buttons, parts.took);
     this.#parts = parts;
     this.element = h(
       "article",
@@ -70,7 +74,9 @@ export class Answer {
       onSources(this.#view, this.#citations, null, parts.sources),
     );
     parts.copy.addEventListener("click", () => this.#copy());
+    parts.why.addEventListener("click", () => onWhy(this.#view.runId));
     parts.retry.addEventListener("click", onRetry);
+    parts.dequeue.addEventListener("click", onDequeue);
     parts.suggestions.addEventListener("click", (event) => {
       if (event.target.matches("button")) onAsk(event.target.textContent);
     });
@@ -145,13 +151,17 @@ export class Answer {
   }
 
   #showActions(view, text, running) {
-    const { actions, sources, copy, retry, suggestions } = this.#parts;
+    const { actions, sources, why, copy, retry, dequeue, suggestions } = this.#parts;
     sources.hidden = !view.references.length;
     sources.textContent = t("answer.sources", { n: view.references.length });
     copy.hidden = running || !text;
     copy.textContent = t("answer.copy");
-    retry.hidden = !["failed", "stopped"].includes(view.status);
+    why.hidden = !view.runId || Boolean(view.erasedAt) || !ENDED.includes(view.status);
+    why.textContent = t("why.open");
+    retry.hidden = !["failed", "stopped"].includes(view.status) || Boolean(view.erasedAt);
     retry.textContent = t("ask.again");
+    dequeue.hidden = !view.queued || !view.messageId;
+    dequeue.textContent = t("answer.dequeue");
     actions.hidden = running && sources.hidden;
     suggestions.hidden = !view.suggestions.length;
     suggestions.replaceChildren(
@@ -220,6 +230,9 @@ function tookText(view) {
 }
 
 function noteOf(view, text) {
+  if (view.erasedAt) {
+    return { kind: "erased", content: t("answer.erased", { date: day(view.erasedAt) }) };
+  }
   if (view.status === "failed") {
     const why = view.error && inWords({ code: view.error.code, message: view.error.text });
     return { kind: "failed", content: why ? `${t("answer.failed")} ${why}` : t("answer.failed") };
@@ -227,7 +240,9 @@ function noteOf(view, text) {
   if (view.status === "stopped") {
     return { kind: "stopped", content: t(text ? "answer.stopped" : "answer.stopped.empty") };
   }
-  if (view.status === "waiting") return { kind: "waiting", content: t("answer.waiting") };
+  if (view.status === "waiting") {
+    return { kind: "waiting", content: t(view.queued ? "answer.queued" : "answer.waiting") };
+  }
   if (view.status === "complete" && !text) return { kind: "empty", content: t("answer.empty") };
   return { kind: "", content: "" };
 }

@@ -82,17 +82,24 @@ export const renameSession = (session, title) =>
 export const deleteSession = (session) => json(`/sessions/${id(session)}`, { method: "DELETE" });
 export const listMessages = (session) => all(`/sessions/${id(session)}/messages`);
 
-/** Asks, and gives the event stream of the answer. The same `requestId` never asks twice. */
-export const ask = (session, { query, kbIds, requestId }, signal) =>
+/**
+ * Asks, and gives the event stream of the answer. The same `requestId` never asks twice.
+ * `onBusy`: what to do while another answer is written: "reject", "queue" or "stop".
+ */
+export const ask = (session, { query, kbIds, requestId, onBusy }, signal) =>
   events(`/sessions/${id(session)}/knowledge-qa`, {
     method: "POST",
-    body: { query, knowledge_base_ids: kbIds, request_id: requestId },
+    body: { query, knowledge_base_ids: kbIds, request_id: requestId, on_busy: onBusy },
     signal,
   });
 export const continueStream = (session, message, after, signal) =>
   events(`/sessions/continue-stream/${id(session)}?message_id=${id(message)}&after=${after}`, { signal });
 export const stop = (session, message) =>
   data(`/sessions/${id(session)}/stop`, { method: "POST", body: { message_id: message } });
+
+export const trace = (run, signal) => data(`/runs/${id(run)}/trace`, { signal });
+export const fork = (run, body) => data(`/runs/${id(run)}/fork`, { method: "POST", body });
+export const diff = (run, other, signal) => data(`/runs/${id(run)}/diff?with=${id(other)}`, { signal });
 
 export const listKbs = () => all("/knowledge-bases");
 export const createKb = (name) => data("/knowledge-bases", { method: "POST", body: { name } });

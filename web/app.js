@@ -1,16 +1,18 @@
 /** Puts the page together and keeps it in step with the address. */
 
 import * as api from "./api.js";
+import { Busy } from "./busy.js";
 import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { Documents } from "./documents.js";
-import { inWords } from "./errors.js";
+import { describe } from "./errors.js";
 import { textBefore } from "./highlight.js";
 import { onLanguage, language, LANGUAGES, setLanguage, startLanguage, t } from "./i18n.js";
 import { Sources } from "./references.js";
 import { Scope } from "./scope.js";
 import { SessionList } from "./sessions.js";
 import { Sidebar } from "./sidebar.js";
+import { Why } from "./why/why.js";
 
 const $ = (selector) => document.querySelector(selector);
 
@@ -29,6 +31,15 @@ const sessions = new SessionList({
   onError: (error) => say(describe(error)),
 });
 const composer = new Composer({ form: $("#composer"), onSend: send, onStop: stop });
+const busy = new Busy({
+  panel: $("#busy"),
+  onChoose: (onBusy) => {
+    composer.focus();
+    if (composer.text.trim()) put(composer.text.trim(), onBusy);
+  },
+  onCancel: () => composer.focus(),
+});
+const why = new Why($("#why"));
 const conversation = new Conversation({
   thread: $("#thread"),
   scroller: $("#scroller"),
@@ -37,15 +48,18 @@ const conversation = new Conversation({
     const told = citation ? textBefore(opener) : "";
     sources.open({ references: view.references, citations, citation, opener, told });
   },
+  onWhy: (run) => why.open(run),
   onAsk: send,
   onRetry: (question) => {
     composer.text = question;
     composer.focus();
   },
   onChange: () => {
+    if (!conversation.running) busy.close();
     draw();
     sessions.refresh();
   },
+  onError: (error) => say(describe(error)),
 });
 const documents = new Documents({
   dialog: $("#documents"),
@@ -117,6 +131,8 @@ async function openAddressed() {
   const id = addressed();
   if (id === conversation.session) return;
   sources.close();
+  why.close();
+  busy.close();
   say("");
   if (!id) return showNew();
   sessions.select(id);
@@ -140,6 +156,8 @@ function startNew() {
 
 function showNew() {
   sources.close();
+  why.close();
+  busy.close();
   conversation.clear();
   sessions.select(null);
   draw();
@@ -147,20 +165,32 @@ function showNew() {
 
 async function send(text) {
   if (!text) return say(t("ask.empty"));
-  if (conversation.running) return say(t("ask.busy"));
+  if (conversation.running) {
+    composer.text = text;
+    return busy.offer();
+  }
+  await put(text, "reject");
+}
+
+/** Asks; where another client is being answered, offers to wait for that or to stop it. */
+async function put(text, onBusy) {
   say("");
   composer.text = "";
   $("#welcome").hidden = true;
   try {
-    await conversation.ask(await openedSession(), text, scope.ids);
+    await conversation.ask(await openedSession(), text, scope.ids, onBusy);
   } catch (error) {
     if (!composer.text) composer.text = text;
-    const busy = error.code === "session_busy";
-    if (busy) await conversation.open(conversation.session);
+    if (error.code === "session_busy") await showBusy();
+    else say(describe(error));
     if (error.code === "kb_not_found") await loadKbs();
-    say(busy ? t("ask.busy") : describe(error));
   }
   draw();
+}
+
+async function showBusy() {
+  await conversation.open(conversation.session);
+  busy.offer();
 }
 
 /** The conversation that is open, made now if it is new: one without a question is not kept. */
@@ -178,11 +208,6 @@ async function stop() {
   } catch (error) {
     say(describe(error));
   }
-}
-
-function describe(error) {
-  if (error.message && error.status) return inWords(error);
-  return error.status ? t("net.refused", { status: error.status }) : t("net.failed");
 }
 
 function say(text) {

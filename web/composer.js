@@ -14,6 +14,7 @@ export class Composer {
   #form;
   #box;
   #button;
+  #next;
   #running = false;
   #hooks;
 
@@ -22,13 +23,18 @@ export class Composer {
     this.#form = form;
     this.#box = form.querySelector("textarea");
     this.#button = form.querySelector(".send");
+    this.#next = form.querySelector(".next");
     this.#hooks = hooks;
     this.#box.addEventListener("keydown", (event) => {
       if (!sends(event)) return;
       event.preventDefault();
       this.#send();
     });
-    this.#box.addEventListener("input", () => this.#fit());
+    this.#box.addEventListener("input", () => {
+      this.#fit();
+      this.draw();
+    });
+    this.#next.addEventListener("click", () => this.#send());
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       if (this.#running) this.#hooks.onStop();
@@ -37,7 +43,7 @@ export class Composer {
     this.draw();
   }
 
-  /** While an answer is being written the button stops it. */
+  /** While an answer is being written the button stops it; a second one sends what is written meanwhile. */
   setRunning(running) {
     this.#running = running;
     this.draw();
@@ -46,6 +52,7 @@ export class Composer {
   draw() {
     this.#button.textContent = t(this.#running ? "ask.stop" : "ask.send");
     this.#button.classList.toggle("stop", this.#running);
+    this.#next.hidden = !this.#running || !this.#box.value.trim();
   }
 
   get text() {
@@ -55,6 +62,7 @@ export class Composer {
   set text(text) {
     this.#box.value = text;
     this.#fit();
+    this.draw();
   }
 
   focus() {

@@ -1,10 +1,16 @@
-/** The open conversation: its messages, the answer being written, and the connection to it. */
+/**
+ * The open conversation: its messages, the answer being written, and those that wait for it.
+ *
+ * Only one answer is followed at a time: a browser opens six connections to one server, and up to ten
+ * questions may wait. What happens to a waiting one is told by its own events when its turn has come.
+ */
 
 import { Answer, questionElement } from "./answer.js";
 import * as api from "./api.js";
+import { oncePerFrame } from "./dom.js";
 import { follow } from "./follow.js";
 import { t } from "./i18n.js";
-import { emptyView, reduce, viewOfMessage } from "./stream.js";
+import { emptyView, queuedView, reduce, viewOfMessage } from "./stream.js";
 
 const NEAR_END_PX = 120;
 const MARGIN_PX = 12;
@@ -17,11 +23,13 @@ export class Conversation {
   #session = null;
   #answers = new Set();
   #live = null; // {answer, view, connection, controller}: the answer being written
+  #line = []; // {answer, view}: what waits for it, in order
+  #left = new AbortController(); // aborted when the conversation is left
 
   /**
    * @param {object} hooks
-   *   onSources: see `Answer`; onAsk(text): put a question; onRetry(text): offer it again;
-   *   onChange(): running or not, or the title, may have changed
+   *   onSources, onWhy: see `Answer`; onAsk(text): put a question; onRetry(text): offer it again;
+   *   onChange(): running or not, or the title, may have changed; onError(error): a wish was refused
    */
   constructor({ thread, scroller, status, ...hooks }) {
     this.#thread = thread;
@@ -42,6 +50,9 @@ export class Conversation {
   clear() {
     this.#live?.controller.abort();
     this.#live = null;
+    this.#left.abort();
+    this.#left = new AbortController();
+    this.#line = [];
     this.#session = null;
     this.#answers.clear();
     this.#thread.replaceChildren();
@@ -55,34 +66,39 @@ export class Conversation {
     const messages = await api.listMessages(session);
     if (this.#session !== session) return;
     for (const message of messages) this.#add(message, questionOf(message, messages));
+    this.#next();
     this.#scrollToEnd();
     this.#hooks.onChange();
   }
 
   #add(message, question) {
     if (message.role === "user") {
-      this.#thread.append(questionElement(message.content));
+      this.#thread.append(questionElement(message.content, { erased: Boolean(message.erased_at) }));
       return;
     }
     const view = viewOfMessage(message);
     const answer = this.#answer(question);
     answer.show(view);
-    if (view.status === "running") this.#read(answer, view, this.#stored(message.id), 0);
+    if (view.status === "running" || view.status === "waiting") this.#line.push({ answer, view });
   }
 
-  /** Puts a question to an existing session. Refusals are thrown, nothing of them stays shown. */
-  async ask(session, query, kbIds) {
+  /**
+   * Puts a question to an existing session. Refusals are thrown, nothing of them stays shown.
+   * @param {"reject"|"queue"|"stop"} onBusy what to do about an answer that is being written
+   */
+  async ask(session, query, kbIds, onBusy = "reject") {
     this.#session = session;
     const question = questionElement(query);
     this.#thread.append(question);
     const answer = this.#answer(query);
-    const view = emptyView();
+    const view = this.#live ? queuedView() : emptyView();
     answer.show(view);
     this.#scrollToEnd();
     const requestId = crypto.randomUUID?.() ?? String(Math.random()).slice(2);
-    const open = this.#asked(session, { query, kbIds, requestId });
+    const open = asked(session, { query, kbIds, requestId, onBusy });
     try {
-      await this.#read(answer, view, open, 0);
+      if (this.#live) await this.#wait(answer, open);
+      else await this.#read(answer, view, open, 0);
     } catch (error) {
       question.remove();
       answer.element.remove();
@@ -99,6 +115,41 @@ export class Conversation {
     else live.controller.abort();
   }
 
+  /** Hands the question over; it is followed when the answers before it have ended. */
+  async #wait(answer, open) {
+    const { signal } = this.#left;
+    for await (const event of follow({ open, signal })) {
+      const view = reduce(queuedView(), event);
+      if (!view.messageId) continue;
+      answer.show(view);
+      this.#line.push({ answer, view });
+      return this.#next();
+    }
+  }
+
+  /** Follows the first in line, unless an answer is being followed already. */
+  #next() {
+    if (this.#live || !this.#line.length) return;
+    const { answer, view } = this.#line.shift();
+    const session = this.#session;
+    const open = (after, signal) => api.continueStream(session, view.messageId, after, signal);
+    this.#read(answer, view, open, view.seq);
+  }
+
+  /** A waiting question is not to be answered any more. */
+  async #dequeue(answer) {
+    const { view } = answer;
+    try {
+      await api.stop(this.#session, view.messageId);
+    } catch (error) {
+      return this.#hooks.onError(error);
+    }
+    const place = this.#line.findIndex((one) => one.answer === answer);
+    if (place < 0) return; // its turn had come, and its own events tell the rest
+    this.#line.splice(place, 1);
+    answer.show({ ...view, status: "stopped", queued: false });
+  }
+
   /** Draws everything again, in another language. */
   redraw() {
     for (const answer of this.#answers) answer.show(answer.view);
@@ -109,26 +160,12 @@ export class Conversation {
       onSources: this.#hooks.onSources,
       onAsk: this.#hooks.onAsk,
       onRetry: () => this.#hooks.onRetry(question),
+      onWhy: this.#hooks.onWhy,
+      onDequeue: () => this.#dequeue(answer),
     });
     this.#answers.add(answer);
     this.#thread.append(answer.element);
     return answer;
-  }
-
-  /** The first connection asks. Later ones continue, or ask again if the question never arrived. */
-  #asked(session, request) {
-    let tried = false;
-    return async (after, signal) => {
-      const known = this.#live?.view.messageId ?? (tried ? await findMessage(session, request.requestId) : null);
-      tried = true;
-      if (known) return api.continueStream(session, known, after, signal);
-      return api.ask(session, request, signal);
-    };
-  }
-
-  #stored(message) {
-    const session = this.#session;
-    return (after, signal) => api.continueStream(session, message, after, signal);
   }
 
   async #read(answer, view, open, after) {
@@ -164,24 +201,19 @@ export class Conversation {
   #end(live) {
     if (this.#live !== live) return;
     this.#live = null;
+    this.#next();
     this.#hooks.onChange();
   }
 
   /** At most one drawing per frame, however many pieces arrive. */
   #drawer(live) {
-    let planned = false;
-    return () => {
-      if (planned) return;
-      planned = true;
-      requestAnimationFrame(() => {
-        planned = false;
-        if (!live.answer.element.isConnected) return;
-        const follows = this.#nearEnd();
-        live.answer.show(live.view, live.connection);
-        this.#announce(live);
-        if (follows) this.#scrollAlong(live.answer.element);
-      });
-    };
+    return oncePerFrame(() => {
+      if (!live.answer.element.isConnected) return;
+      const follows = this.#nearEnd();
+      live.answer.show(live.view, live.connection);
+      this.#announce(live);
+      if (follows) this.#scrollAlong(live.answer.element);
+    });
   }
 
   #announce(live) {
@@ -210,6 +242,18 @@ export class Conversation {
 function questionOf(message, messages) {
   const asked = messages.find((one) => one.role === "user" && one.request_id === message.request_id);
   return asked?.content ?? "";
+}
+
+/** The first connection asks. Later ones continue, or ask again if the question never arrived. */
+function asked(session, request) {
+  let message = null;
+  let tried = false;
+  return async (after, signal) => {
+    if (tried && !message) message = await findMessage(session, request.requestId);
+    tried = true;
+    if (message) return api.continueStream(session, message, after, signal);
+    return api.ask(session, request, signal);
+  };
 }
 
 async function findMessage(session, requestId) {

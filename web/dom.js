@@ -21,6 +21,7 @@ const ICONS = {
   pencil: "M4 20h4L19 9l-4-4L4 16v4zM13 7l4 4",
   trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13",
   close: "M6 6l12 12M18 6L6 18",
+  more: "M9 6l6 6-6 6",
 };
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -38,6 +39,19 @@ export function icon(name) {
 /** A button that shows an icon and says its name. */
 export function iconButton(name, label, onClick) {
   return h("button", { type: "button", class: "icon-button", "aria-label": label, title: label, on: { click: onClick } }, icon(name));
+}
+
+/** Does `work` at most once per frame, however often it is asked for. */
+export function oncePerFrame(work) {
+  let planned = false;
+  return () => {
+    if (planned) return;
+    planned = true;
+    requestAnimationFrame(() => {
+      planned = false;
+      work();
+    });
+  };
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Refusals and failures in the language of the page. The server's own words are English. */
 
-import { language } from "./i18n.js";
+import { has, language, t } from "./i18n.js";
 
 const TEXTS = {
   zh: {
@@ -24,6 +24,17 @@ const TEXTS = {
     chat_unfinished: "语言模型服务没有说明回答已经完整，末尾可能缺失。",
     unreadable_rewrite: "语言模型没有按要求改写问题，已按原话检索。",
     empty_answer: "语言模型没有给出内容，请再问一次。",
+    queue_full: "本会话排队的问题已满，请等前面的答完，或取消一个再问。",
+    run_not_found: "这次运行的记录已不存在。",
+    run_erased: "这次运行的内容已被擦除，只留下它发生过这件事。",
+    run_trimmed: "这次运行的记录已为节省空间而清理，回答本身仍然保留。",
+    checkpoint_gone: "这个阶段的状态已不再保存，无法从这里分支。请改从最后的阶段分支，或再问一次。",
+    stage_not_reached: "这次运行没有走到这个阶段，不能从这里分支。走到过的阶段：{reached}。",
+    bad_setting: "这项设置不可用：{message}",
+    bad_prompt: "提示词不可用：{message}",
+    bad_state: "改写的状态不可用：{message}",
+    bad_stage: "没有这个阶段，不能从这里分支。",
+    disk_full: "服务端磁盘已满，暂时无法保存；腾出空间后会自动恢复，已有内容仍可查看。",
     shutting_down: "服务正在关闭，请稍后再试。",
     internal_error: "服务内部出错，详情见服务端日志。",
   },
@@ -59,7 +70,19 @@ const REASONS = {
 export function inWords({ code, message, details = {} }) {
   const text = TEXTS[language()]?.[code];
   if (!text) return message;
-  return text.replace(/\{(\w+)\}/g, (whole, name) => [details[name] ?? whole].flat().join("、"));
+  const values = { message, ...details };
+  return text.replace(/\{(\w+)\}/g, (whole, name) => [values[name] ?? whole].flat().map(named).join("、"));
+}
+
+/** Stages are told by their names, everything else as it is. */
+function named(value) {
+  return has(`stage.${value}`) ? t(`stage.${value}`) : value;
+}
+
+/** What to tell a person about a call that failed (`ApiError`). */
+export function describe(error) {
+  if (error.message && error.status) return inWords(error);
+  return error.status ? t("net.refused", { status: error.status }) : t("net.failed");
 }
 
 /** The same for why a document failed: sentences that the page knows, or the server's words. */

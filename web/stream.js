@@ -5,6 +5,9 @@
  * @property {string|null} messageId
  * @property {number} seq the last event that is part of this view
  * @property {"running"|"complete"|"stopped"|"failed"|"waiting"} status
+ * @property {boolean} queued whether `waiting` means: for the answers before it
+ * @property {string|null} runId
+ * @property {string|null} erasedAt when its text was erased
  * @property {{kind: "answer"|"thinking", segment: number, text: string}[]} pieces in order of arrival
  * @property {object[]} references the latest set
  * @property {{id: string, name: string, state: "running"|"done"|"interrupted", data: object}[]} steps
@@ -21,8 +24,11 @@
 export function emptyView(messageId = null) {
   return {
     messageId,
+    runId: null,
     seq: 0,
     status: "running",
+    queued: false,
+    erasedAt: null,
     pieces: [],
     references: [],
     steps: [],
@@ -36,10 +42,16 @@ export function emptyView(messageId = null) {
   };
 }
 
-/** A stored message as a view. A running one starts empty: its events tell all of it. */
+/** A question that waits for the answers before it. */
+export function queuedView(messageId = null) {
+  return { ...emptyView(messageId), status: "waiting", queued: true };
+}
+
+/** A stored message as a view. An unfinished one starts empty: its events tell all of it. */
 export function viewOfMessage(message) {
-  const view = emptyView(message.id);
+  const view = { ...emptyView(message.id), runId: message.run_id ?? null, erasedAt: message.erased_at ?? null };
   if (message.status === "running") return view;
+  if (message.status === "waiting") return { ...view, status: "waiting", queued: true };
   return {
     ...view,
     status: message.status ?? "complete",
@@ -55,7 +67,14 @@ export function viewOfMessage(message) {
 export function reduce(view, event) {
   if (event.seq <= view.seq) return view;
   const change = CHANGES[event.response_type];
-  return { ...view, ...change?.(view, event), seq: event.seq };
+  const runId = event.run_id ?? view.runId;
+  return { ...view, runId, ...begun(view, event), ...change?.(view, event), seq: event.seq };
+}
+
+/** What waited in line is being answered as soon as anything but the question itself is told. */
+function begun(view, event) {
+  if (!view.queued || event.response_type === "agent_query") return {};
+  return { queued: false, status: "running" };
 }
 
 const CHANGES = {
@@ -77,6 +96,8 @@ const CHANGES = {
       { stage: event.data?.stage ?? "", code: event.data?.code ?? "", text: event.content ?? "" },
     ],
   }),
+  tool_approval_required: () => ({ status: "waiting" }),
+  tool_approval_resolved: () => ({ status: "running" }),
   suggested_questions: (_, event) => ({ suggestions: event.data?.questions ?? [] }),
   session_title: (_, event) => ({ title: event.content || null }),
   error: (view, event) => ({

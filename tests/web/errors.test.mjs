@@ -20,13 +20,20 @@ test("a Chinese page tells a refusal in Chinese, an English one in the server's 
 
 test("a refusal that the page has no text for is told in the server's words", () => {
   setLanguage("zh", false);
-  assert.equal(inWords({ code: "bad_setting", message: "rerank_top_k: too small" }), "rerank_top_k: too small");
+  assert.equal(inWords({ code: "brand_new", message: "rerank_top_k: too small" }), "rerank_top_k: too small");
 });
 
 test("details are filled in", () => {
   setLanguage("zh", false);
   const told = inWords({ code: "unsupported_format", message: "", details: { supported: ["txt", "md"] } });
   assert.match(told, /txt、md/);
+});
+
+test("the server's words are quoted where they name what is wrong, and stages go by their names", () => {
+  setLanguage("zh", false);
+  assert.equal(inWords({ code: "bad_setting", message: "rerank_top_k: too small" }), "这项设置不可用：rerank_top_k: too small");
+  const told = inWords({ code: "stage_not_reached", message: "", details: { reached: ["rerank", "other"] } });
+  assert.match(told, /重排、other/);
 });
 
 test("why a document failed is told in the language of the page, with what is still searched", () => {

@@ -63,6 +63,10 @@ class ScriptedServer:
         self.cut_after: list[int] = []  # the next streams are cut behind these numbers
         self.bytes_at_once: int | None = None
         self.refuse_ask: Response | None = None
+        self.traces: dict[str, Json] = {}  # by run id; "*" is that of every other run
+        self.diffs: dict[str, Json] = {}  # by the id of the second run
+        self.forks: list[Json] = []  # bodies, with the run they were asked of
+        self.refuse_fork: Response | None = None
         self._count = 0
         self._changed = asyncio.Event()
         self._closing = asyncio.Event()
@@ -70,12 +74,12 @@ class ScriptedServer:
 
     # --- what a test does -------------------------------------------------------------------
 
-    def release(self, upto: int | None = None) -> None:
-        """Let all runs go on: up to event `upto`, or to their end."""
+    def release(self, upto: int | None = None, *, only: Run | None = None) -> None:
+        """Let runs go on, all of them or one: up to event `upto`, or to their end."""
 
         def go_on() -> None:
             self.hold_after = upto
-            for run in self.runs.values():
+            for run in [only] if only else self.runs.values():
                 run.happened = len(run.events) if upto is None else upto
                 self._settle(run)
             self._wake()
@@ -124,8 +128,15 @@ class ScriptedServer:
         if self.refuse_ask:
             return self.refuse_ask
         body = await request.json()
+        session_id = request.path_params["id"]
+        unfinished = [run for run in self.runs.values() if run.session_id == session_id and not run.over]
+        if unfinished and body["on_busy"] == "reject":
+            return failure(409, "session_busy", "Another answer is being written.")
         self.questions.append(body)
-        run = self._start(request.path_params["id"], body)
+        for run in unfinished if body["on_busy"] == "stop" else []:
+            self._stop(run)
+        run = self._start(session_id, body, waits=any(not run.over for run in unfinished))
+        self._wake()
         return self._stream(run, after=0)
 
     async def continue_stream(self, request: Request) -> Response:
@@ -133,13 +144,28 @@ class ScriptedServer:
         return self._stream(run, after=int(request.query_params["after"]))
 
     async def stop(self, request: Request) -> Response:
-        run = self.runs[(await request.json())["message_id"]]
-        run.events = [*run.events[: run.happened], an_event("stop", done=True)]
-        number(run.events, run.message)
-        run.happened = len(run.events)
-        self._settle(run)
+        self._stop(self.runs[(await request.json())["message_id"]])
         self._wake()
         return success({"status": "stopping"})
+
+    async def trace(self, request: Request) -> Response:
+        run_id = request.path_params["id"]
+        told = self.traces.get(run_id, self.traces.get("*"))
+        if told is None:
+            return failure(410, "run_erased", "The record of this run was erased.")
+        return success({**told, "run": {**told["run"], "id": run_id}})
+
+    async def fork(self, request: Request) -> Response:
+        if self.refuse_fork:
+            return self.refuse_fork
+        body = await request.json()
+        self.forks.append({"run_id": request.path_params["id"], **body})
+        run = self._start("", {"query": "fork", "request_id": self._id("q")})
+        forked = {"message_id": run.message["id"], "run_id": run.message["run_id"], "session_id": "s1"}
+        return success({**forked, "forked_from": request.path_params["id"]}, status=202)
+
+    async def diff(self, request: Request) -> Response:
+        return success(self.diffs[request.query_params["with"]])
 
     async def list_kbs(self, request: Request) -> Response:
         return listing(self.kbs, request)
@@ -212,6 +238,9 @@ class ScriptedServer:
             Route("/sessions/{id}/messages", self.list_messages),
             Route("/sessions/{id}/knowledge-qa", self.ask, methods=["POST"]),
             Route("/sessions/{id}/stop", self.stop, methods=["POST"]),
+            Route("/runs/{id}/trace", self.trace),
+            Route("/runs/{id}/fork", self.fork, methods=["POST"]),
+            Route("/runs/{id}/diff", self.diff),
             Route("/knowledge-bases", self.list_kbs),
             Route("/knowledge-bases", self.create_kb, methods=["POST"]),
             Route("/knowledge-bases/{id}", self.delete_kb, methods=["DELETE"]),
@@ -234,7 +263,7 @@ class ScriptedServer:
         self._loop = asyncio.get_running_loop()
         yield
 
-    def _start(self, session_id: str, body: Json) -> Run:
+    def _start(self, session_id: str, body: Json, *, waits: bool = False) -> Run:
         question = body["query"]
         common: Json = {"request_id": body["request_id"], "knowledge_references": []}
         user: Json = {
@@ -249,17 +278,27 @@ class ScriptedServer:
             "id": self._id("m"),
             "role": "assistant",
             "content": "",
-            "status": "running",
+            "status": "waiting" if waits else "running",
+            "run_id": self._id("r"),
         }
-        self.messages[session_id] += [user, message]
-        self.sessions[session_id]["title"] = self.sessions[session_id]["title"] or question[:40]
+        if session_id:  # a fork's messages are no part of a conversation
+            self.messages[session_id] += [user, message]
+            self.sessions[session_id]["title"] = self.sessions[session_id]["title"] or question[:40]
         events = [an_event("agent_query", question), *self.answers[question]]
         number(events, message)
         happened = len(events) if self.hold_after is None else self.hold_after
+        if waits:
+            happened = 1
         run = Run(events, happened, session_id, message)
         self.runs[message["id"]] = run
         self._settle(run)
         return run
+
+    def _stop(self, run: Run) -> None:
+        run.events = [*run.events[: run.happened], an_event("stop", done=True)]
+        number(run.events, run.message)
+        run.happened = len(run.events)
+        self._settle(run)
 
     def _settle(self, run: Run) -> None:
         """Once a run is over its message holds what the events told."""
@@ -325,9 +364,26 @@ def an_event(response_type: str, content: str = "", *, done: bool = False, **mor
     return {"response_type": response_type, "content": content, "done": done, "data": more, **top}
 
 
+def a_run(run_id: str, **more: Any) -> Json:
+    return {
+        "id": run_id,
+        "session_id": "s1",
+        "message_id": "m1",
+        "status": "complete",
+        "kept": "all",
+        "forked_from": None,
+        "fork_stage": None,
+        "question": "",
+        "outcome": "answered",
+        "timing": {"total_ms": 1234},
+        "forks": [],
+        **more,
+    }
+
+
 def number(events: list[Json], message: Json) -> None:
     for seq, event in enumerate(events, start=1):
-        event.update(id=message["request_id"], seq=seq, run_id="r")
+        event.update(id=message["request_id"], seq=seq, run_id=message["run_id"])
     events[0]["assistant_message_id"] = message["id"]
 
 

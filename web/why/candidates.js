@@ -1,0 +1,239 @@
+/** The table of passages of a run: what each scored, and what became of it. */
+
+import { h, icon } from "../dom.js";
+import { languageOf, t } from "../i18n.js";
+import { fateOf, filtered, lastStage, sorted, usedColumns, wayOf } from "./ranking.js";
+import { named, reasonName, shortNumber, stageName, whereabouts } from "./words.js";
+
+const SHOW = { all: "why.all", kept: "why.kept", left: "why.left" };
+const ENDS = { on: "why.went_on", cited: "why.cited", used: "why.used", pending: "why.not_reached" };
+const FIRST = 30; // rows that are drawn before somebody asks for all
+
+let tables = 0; // for ids that belong labels and fields together
+
+export class Candidates {
+  #trace;
+  #columns;
+  #byId;
+  #id;
+  #which = "all";
+  #sort = { column: "given", up: false };
+  #all = false;
+  #open = new Set(); // chunk ids whose way is shown
+  #tools = h("div", { class: "table-tools" });
+  #said = h("p", { class: "hidden", role: "status" });
+  #head = h("thead", { role: "rowgroup" });
+  #rows = h("tbody", { role: "rowgroup" });
+  #more = h("button", { type: "button", class: "quiet" });
+
+  constructor(trace) {
+    this.#trace = trace;
+    this.#columns = usedColumns(trace.candidates).map(({ name }) => name);
+    this.#byId = new Map(trace.candidates.map((one) => [one.chunk_id, one]));
+    tables += 1;
+    this.#id = `candidates-${tables}`;
+    // The roles are the table's own; written out, since a narrow screen shows rows as cards.
+    const table = h("table", { class: "candidates", role: "table", "aria-label": t("why.table") }, this.#head, this.#rows);
+    this.element = h("div", {}, this.#tools, this.#said, h("div", { class: "table-frame" }, table), this.#more);
+    this.#more.addEventListener("click", () => {
+      this.#all = true;
+      this.#draw();
+    });
+    this.#drawTools();
+    this.#draw();
+  }
+
+  #drawTools() {
+    const { candidates } = this.#trace;
+    const show = h("fieldset", { class: "choices" }, h("legend", { class: "hidden" }, t("why.show")));
+    for (const [which, key] of Object.entries(SHOW)) {
+      const box = h("input", { type: "radio", name: this.#id, value: which });
+      box.checked = which === this.#which;
+      box.addEventListener("change", () => this.#change({ which }));
+      show.append(h("label", {}, box, h("span", {}, t(key, { n: filtered(candidates, which).length }))));
+    }
+    const select = h("select", { id: `${this.#id}-sort` }, ...this.#sortable().map((name) => h("option", { value: name }, sortName(name))));
+    select.addEventListener("change", () => this.#change({ sort: { column: select.value, up: false } }));
+    this.#tools.replaceChildren(
+      show,
+      h("span", { class: "sort-choice" }, h("label", { for: select.id }, t("why.sort")), select),
+    );
+  }
+
+  #sortable() {
+    return ["given", "passage", ...this.#columns];
+  }
+
+  #change({ which = this.#which, sort = this.#sort }) {
+    this.#which = which;
+    this.#sort = sort;
+    this.#tools.querySelector("select").value = sort.column;
+    this.#draw();
+    const n = filtered(this.#trace.candidates, which).length;
+    this.#said.textContent = t("why.shown", { n, column: sortName(sort.column) });
+  }
+
+  #draw() {
+    const wanted = sorted(filtered(this.#trace.candidates, this.#which), this.#sort.column, this.#sort.up);
+    const shown = this.#all ? wanted : wanted.slice(0, FIRST);
+    const focused = document.activeElement?.dataset?.key;
+    this.#head.replaceChildren(this.#header());
+    this.#rows.replaceChildren(...shown.flatMap((candidate) => this.#row(candidate)));
+    this.#more.hidden = shown.length === wanted.length;
+    this.#more.textContent = t("why.more", { n: wanted.length });
+    if (focused) this.element.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  #header() {
+    const cells = ["passage", ...this.#columns].map((name) => this.#sorter(name));
+    return h("tr", { role: "row" }, ...cells, h("th", { role: "columnheader", scope: "col" }, t("column.fate")));
+  }
+
+  #sorter(name) {
+    const { column, up } = this.#sort;
+    const current = column === name;
+    const turn = () => this.#change({ sort: { column: name, up: current && !up } });
+    // Scores begin with the best; titles with A.
+    const down = name === "passage" ? "ascending" : "descending";
+    const order = current ? (up ? opposite(down) : down) : "none";
+    const button = h("button", { type: "button", data: { key: `sort-${name}` }, on: { click: turn } }, t(`column.${name}`));
+    return h("th", { role: "columnheader", scope: "col", "aria-sort": order }, button);
+  }
+
+  #row(candidate) {
+    const open = this.#open.has(candidate.chunk_id);
+    const row = h(
+      "tr",
+      { role: "row", data: { chunk: candidate.chunk_id, fate: fateOf(candidate) } },
+      this.#passageCell(candidate, open),
+      ...this.#columns.map((name) => numberCell(candidate, name)),
+      h("td", { role: "cell", class: "fate", data: { label: t("column.fate") } }, ...this.#fate(candidate)),
+    );
+    row.addEventListener("click", (event) => {
+      if (!event.target.closest("button")) this.#toggle(candidate);
+    });
+    return open ? [row, this.#wayRow(candidate)] : [row];
+  }
+
+  #passageCell(candidate, open) {
+    const title = candidate.document_title || candidate.chunk_id;
+    const button = h(
+      "button",
+      {
+        type: "button",
+        class: "way-button",
+        "aria-expanded": String(open),
+        "aria-label": t("why.way_open", { title }),
+        data: { key: `way-${candidate.chunk_id}` },
+        on: { click: () => this.#toggle(candidate) },
+      },
+      icon("more"),
+      h("span", { class: "title", lang: languageOf(title) }, title),
+    );
+    const where = whereabouts(candidate);
+    return h(
+      "th",
+      { role: "rowheader", scope: "row", class: "candidate-passage" },
+      candidate.alias ? h("span", { class: "number", title: t("why.number", { alias: candidate.alias }) }, candidate.alias) : null,
+      button,
+      where ? h("span", { class: "facts" }, where) : null,
+      snippet(candidate),
+    );
+  }
+
+  #toggle({ chunk_id: id }) {
+    if (!this.#open.delete(id)) this.#open.add(id);
+    this.#draw();
+  }
+
+  #wayRow(candidate) {
+    const steps = wayOf(candidate, this.#trace.stages);
+    const list = h("ol", { class: "way" }, ...steps.map((step) => this.#step(step, candidate)));
+    const cell = h("td", { role: "cell", colspan: String(this.#columns.length + 2) }, h("h5", {}, t("why.way")), list);
+    return h("tr", { role: "row", class: "way-row" }, cell);
+  }
+
+  #step({ stage, ranks, scores, end }, candidate) {
+    const ranked = Object.entries(ranks).map(([name, n]) => `${placeName(name)} ${t("why.place", { n })}`);
+    const scored = Object.entries(scores).map(([name, n]) => `${t(`column.${name}`)} ${shortNumber(n)}`);
+    return h(
+      "li",
+      { data: { end } },
+      h("span", { class: "step-name", title: stage }, stageName(stage)),
+      h("span", { class: "facts" }, [...ranked, ...scored].join(" · ")),
+      h("span", { class: "end" }, ...this.#end(end, candidate)),
+    );
+  }
+
+  #end(end, candidate) {
+    return ENDS[end] ? [t(ENDS[end])] : this.#leaving(candidate);
+  }
+
+  #fate(candidate) {
+    const fate = fateOf(candidate);
+    if (ENDS[fate]) return [t(ENDS[fate])];
+    const stage = lastStage(candidate);
+    const where = stage ? [h("span", { class: "left-at", title: stage }, stageName(stage)), " "] : [];
+    return [...where, ...this.#leaving(candidate)];
+  }
+
+  /** Why a passage is not among the selected, and the passage that has its text or its place. */
+  #leaving({ left, merged_by: by, merged_into: into }) {
+    const reason = left?.reason ?? by ?? "";
+    const other = into ?? left?.other;
+    const words = [h("span", { class: "reason", title: reason }, reasonName(reason))];
+    if (other) words.push(h("span", { class: "facts" }, ` ${t("why.other", { title: this.#nameOf(other) })}`));
+    const numbers = left ? limitText(left) : "";
+    if (numbers) words.push(h("span", { class: "facts" }, ` ${numbers}`));
+    return words;
+  }
+
+  /** Passages of one document share a title, so the alias or the place tells which one is meant. */
+  #nameOf(chunkId) {
+    const one = this.#byId.get(chunkId);
+    if (!one) return chunkId;
+    return [one.alias, one.document_title || chunkId, whereabouts(one)].filter(Boolean).join(" · ");
+  }
+}
+
+/** Thresholds compare the score with the limit; elsewhere the limit is of something else. */
+function limitText({ reason, score, limit }) {
+  const hasScore = typeof score === "number";
+  if (typeof limit !== "number") return "";
+  if (/^below_/.test(reason) && hasScore) {
+    return t("why.below", { score: shortNumber(score), limit: shortNumber(limit) });
+  }
+  const told = hasScore ? [t("why.score", { n: shortNumber(score) })] : [];
+  return [...told, t("why.limit", { n: shortNumber(limit) })].join(" · ");
+}
+
+function snippet({ snippet: text }) {
+  if (!text) return h("span", { class: "snippet gone" }, t("why.text_gone"));
+  return h("span", { class: "snippet", lang: languageOf(text) }, text);
+}
+
+function numberCell(candidate, name) {
+  const rank = candidate.ranks?.[PLACE[name]];
+  const score = candidate.scores?.[name];
+  return h(
+    "td",
+    { role: "cell", class: "number-cell", data: { label: t(`column.${name}`) } },
+    typeof score === "number" ? h("span", { title: String(score) }, shortNumber(score)) : null,
+    typeof rank === "number" ? h("span", { class: "rank", "aria-label": t("why.place", { n: rank }) }, `#${rank}`) : null,
+  );
+}
+
+const PLACE = { vector: "vector", keyword: "keyword", fused: "fused", rerank: "reranked", final: "selected" };
+const PLACE_NAMES = { collected: "", reranked: "", merged: "", selected: "" }; // the stage says it
+
+function placeName(name) {
+  return PLACE_NAMES[name] ?? named("column", name);
+}
+
+function sortName(column) {
+  return column === "given" ? t("why.sort_given") : t(`column.${column}`);
+}
+
+function opposite(order) {
+  return order === "ascending" ? "descending" : "ascending";
+}

@@ -186,9 +186,15 @@ class Forks:
         return _Point(
             run_id=run_id,
             checkpoint_id=stored.checkpoint["id"],
-            led_by=_ran_last(stored.checkpoint["versions_seen"]),
+            led_by=self._ran_last(stored.checkpoint["versions_seen"]),
             values=found.values,
         )
+
+    def _ran_last(self, versions_seen: Mapping[str, Mapping[str, Any]]) -> str:
+        """The node whose result is the newest: each has seen a higher version than those before it."""
+        # LangGraph keeps what it has interrupted among them.
+        nodes = [node for node in versions_seen if node in self._graph.nodes]
+        return max(nodes, key=lambda node: max(versions_seen[node].values(), default=0))
 
 
 def _thread(run_id: str) -> RunnableConfig:
@@ -240,12 +246,6 @@ def _up_to(history: list[StateSnapshot], stage: str) -> list[StateSnapshot]:
     """What came before a stage; nothing where the checkpoint before it is not kept any more."""
     places = [place for place, snapshot in enumerate(history) if stage in snapshot.next]
     return history[: places[0]] if places else []
-
-
-def _ran_last(versions_seen: Mapping[str, Mapping[str, Any]]) -> str:
-    """The node whose result is the newest in a checkpoint: each sees a higher version than those before."""
-    newest = {node: max(seen.values(), default=0) for node, seen in versions_seen.items()}
-    return max(newest, key=lambda node: newest[node])
 
 
 def _not_reached(stage: str, reached: list[str]) -> Conflict:

@@ -1,0 +1,1 @@
+"""Retrieval measured stage by stage, over questions whose right passages are known."""

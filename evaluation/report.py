@@ -1,0 +1,79 @@
+"""What a measurement says in sum: the JSON document of `headrace eval` (docs/evaluation.md)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Any
+
+from .metrics import NAMES, Grades, auc, measures, percentile
+
+TOP = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageResult:
+    """Units as one stage ranked them, the score of the first, and the stage's own milliseconds."""
+
+    ranking: Sequence[str]
+    score: float | None
+    ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionResult:
+    """One question, as it was searched, and what each stage made of it."""
+
+    qid: str
+    query: str
+    stages: Mapping[str, StageResult]
+
+
+def report(
+    results: Sequence[QuestionResult],
+    grades: Mapping[str, Grades],
+    *,
+    least: int,
+    config: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Means over the questions that have a relevant unit. One that has none at all is a negative: it is
+    counted in `false_accept` and `auc`; one that has only units below the grade `least` is left out."""
+    rows = [row for result in results if (row := _row(result, grades.get(result.qid, {}), least)) is not None]
+    answerable = [row for row in rows if not row["negative"]]
+    negatives = [row for row in rows if row["negative"]]
+    times = {
+        stage: [result.stages[stage].ms for result in results]
+        for stage in (results[0].stages if results else ())
+    }
+    return {
+        "n": len(answerable),
+        "negatives": len(negatives),
+        "config": dict(config),
+        "stages": {stage: _stage(answerable, stage, ms) for stage, ms in times.items()},
+        "false_accept": fmean([bool(row["final"]["top"]) for row in negatives]) if negatives else None,
+        "auc": auc(_best(answerable), _best(negatives)),
+        "per_query": rows,
+    }
+
+
+def _row(result: QuestionResult, grades: Grades, least: int) -> dict[str, Any] | None:
+    if grades and max(grades.values()) < least:
+        return None
+    stages = {
+        name: {
+            **(measures(stage.ranking, grades, least=least) if grades else {}),
+            "top": [*stage.ranking[:TOP]],
+            "score": stage.score,
+        }
+        for name, stage in result.stages.items()
+    }
+    return {"qid": result.qid, "query": result.query, **stages, "negative": not grades}
+
+
+def _stage(rows: Sequence[Mapping[str, Any]], stage: str, ms: Sequence[float]) -> dict[str, float | None]:
+    means = {name: fmean(row[stage][name] for row in rows) if rows else None for name in NAMES}
+    return {**means, "p50_ms": round(median(ms), 2), "p95_ms": round(percentile(ms, 0.95), 2)}
+
+
+def _best(rows: Sequence[Mapping[str, Any]]) -> list[float]:
+    """The best score of each question; a question that nothing was found for has the lowest there is."""
+    return [row["final"]["score"] or 0.0 for row in rows]

@@ -105,6 +105,12 @@ def format_of_media_type(media_type: str) -> Format:
     raise _unsupported(media_type, "this media type is not supported")
 
 
+def stem_of(title: str) -> str:
+    """A title without the suffix of a file that is read here."""
+    suffix = suffix_of(title)
+    return title[: -len(suffix)] if suffix in SUFFIXES and len(title) > len(suffix) else title
+
+
 def suffix_of(name: str) -> str:
     """The suffix in lower case with its dot, or nothing."""
     found = re.search(r"\.[A-Za-z0-9]{1,10}$", name)

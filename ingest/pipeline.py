@@ -34,6 +34,7 @@ from .formats import (
     clean_title,
     format_of,
     format_of_media_type,
+    stem_of,
     suffix_of,
 )
 from .leftovers import clear_leftovers, clear_unused_originals
@@ -91,6 +92,9 @@ class Ingestion:
         self._changed: dict[str, anyio.Event] = {}
         self._superseded: dict[str, set[str]] = {}  # originals to drop once their replacement is published
         self._changing = anyio.Lock()  # who may decide about originals and documents' rows
+        # Held from a document's first index entry to its publication: between the two, an index that is
+        # written anew from the catalogue would come to lack it.
+        self.indexing = anyio.Lock()
         self._job: _Job | None = None
         self._worker: asyncio.Task[None] | None = None
 
@@ -312,11 +316,12 @@ class Ingestion:
         require_same_model(kb, self._embedder.model)
         chunks = await self._chunks(document)
         entries = await self._embedded(document, chunks.children)
-        await self._index(job, kb, document, entries)
-        gone = await self._catalogue.publish(
-            document.id, revision=document.revision + 1, chunks=[*chunks.parents, *chunks.children]
-        )
-        job.indexed.clear()
+        async with self.indexing:
+            await self._index(job, kb, document, entries)
+            gone = await self._catalogue.publish(
+                document.id, revision=document.revision + 1, chunks=[*chunks.parents, *chunks.children]
+            )
+            job.indexed.clear()
         # The new version is what is found from here on; what fails now is cleared at the next start.
         await self._forget(kb, gone)
         async with self._changing:
@@ -335,7 +340,7 @@ class Ingestion:
         return chunks
 
     async def _embedded(self, document: Document, children: Sequence[Chunk]) -> list[IndexEntry]:
-        title = _stem(document.title)
+        title = stem_of(document.title)
         entries: list[IndexEntry] = []
         for batch in _batches(children, EMBED_BATCH):
             await self._tell(document.id, "processing", "embed", len(entries), len(children))
@@ -410,11 +415,6 @@ class Ingestion:
 
 def _cut(document: Document, parsed: Parsed) -> Chunks:
     return chunk(parsed, kb_id=document.kb_id, document_id=document.id, revision=document.revision + 1)
-
-
-def _stem(title: str) -> str:
-    suffix = suffix_of(title)
-    return title[: -len(suffix)] if suffix in SUFFIXES and len(title) > len(suffix) else title
 
 
 def _text_format(title: str, text: str) -> Format:

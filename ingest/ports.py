@@ -4,7 +4,7 @@ from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from ..context import Chunk, Document, DocumentStatus, KnowledgeBase
+from ..context import Chunk, Document, DocumentStatus, IndexEntry, KnowledgeBase
 
 
 class DocumentCatalogue(Protocol):
@@ -63,6 +63,30 @@ class DocumentCatalogue(Protocol):
 
     async def chunk_ids(self, kb_id: str) -> set[str]:
         """What the indexes of this knowledge base should hold."""
+        ...
+
+
+class RewritableCatalogue(Protocol):
+    """A catalogue whose file can be freed of what was removed from it."""
+
+    async def chunk_ids(self, kb_id: str) -> set[str]: ...
+
+    async def chunks(self, ids: Sequence[str]) -> Mapping[str, Chunk]: ...
+
+    async def documents(self, ids: Sequence[str]) -> Mapping[str, Document]: ...
+
+    async def kbs(self, ids: Sequence[str]) -> Mapping[str, KnowledgeBase]: ...
+
+    async def rewrite(self) -> bool:
+        """Write the file anew. Whether its log could be emptied too."""
+        ...
+
+
+class RewritableKeywords(Protocol):
+    """A keyword index whose files can be freed of what was deleted from it."""
+
+    async def rewrite(self, kb_id: str, batches: AsyncIterable[Sequence[IndexEntry]]) -> None:
+        """The index anew, with these entries and nothing else."""
         ...
 
 

@@ -30,6 +30,11 @@ select *, (select count(*) from documents where kb_id = knowledge_bases.id) as d
 from knowledge_bases
 """
 
+# How long one who changes the file waits for another, which is sqlite3's default; and for readers to let go
+# of the log, while nobody else can change anything. Our own reads take a few milliseconds.
+BUSY_TIMEOUT_MS = 5000
+READERS_WAIT_MS = 500
+
 # Parents are context for the chunks below them and are never searched themselves.
 SEARCHABLE = "kind <> 'parent' and enabled = 1"
 
@@ -334,6 +339,21 @@ class SqliteCatalogue:
         return [to_chunk(row) for row in rows], await self._count(f"from chunks {where}", document_id, kind)
 
     # --- how ---
+
+    async def rewrite(self) -> bool:
+        """Write the whole file anew: nothing is left of what was removed, nor in copies of older versions.
+
+        Changes wait meanwhile. Whether the log could be emptied too: not while another program reads it.
+        """
+        for copy in self._path.parent.glob(f"{self._path.name}.v*"):
+            copy.unlink()
+        async with self._writing:
+            with self._translated():
+                await self._writer.execute("vacuum")
+                await self._writer.execute_fetchall(f"pragma busy_timeout = {READERS_WAIT_MS}")
+                ((busy, *_),) = await self._writer.execute_fetchall("pragma wal_checkpoint(truncate)")
+                await self._writer.execute_fetchall(f"pragma busy_timeout = {BUSY_TIMEOUT_MS}")
+        return not busy
 
     async def _one_document(self, condition: str, kb_id: str, value: str) -> Document | None:
         rows = await self._rows(

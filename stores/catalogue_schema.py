@@ -78,6 +78,8 @@ async def prepare(db: aiosqlite.Connection, path: Path) -> None:
     """Set the connection up. Raises StartRefused for a newer schema."""
     db.row_factory = sqlite3.Row
     await db.execute("pragma foreign_keys = on")
+    # Zeros in place of what is deleted.
+    await db.execute_fetchall("pragma secure_delete = on")
     await db.execute_fetchall("pragma journal_mode = wal")
     await db.execute("pragma synchronous = normal")
     ((version,),) = await db.execute_fetchall("select version from schema_version")

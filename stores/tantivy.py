@@ -3,7 +3,7 @@
 import re
 import shutil
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import AsyncIterable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -28,6 +28,8 @@ MOST_QUERY_TOKENS = 256
 # tantivy's BM25 keeps the factor k1 + 1, with k1 = 1.2.
 SATURATION = 2.2
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# Beside an index that is written anew; no id of a knowledge base has a dot.
+NEW, OLD = ".new", ".old"
 
 
 class TantivyKeywords:
@@ -39,13 +41,17 @@ class TantivyKeywords:
     """
 
     def __init__(self, folder: Path, tokens: Tokens) -> None:
-        """Raises StartRefused when the folder was written by a newer version."""
+        """Raises StartRefused when the folder was written by a newer version.
+
+        Clears what a killed process has left of an index that was written anew.
+        """
         self._folder = folder
         self._tokens = tokens
         self._indexes: dict[str, tantivy.Index] = {}
         self._locks: dict[str, anyio.Lock] = {}
         self._opening = threading.Lock()
         _check_version(folder)
+        _settle(folder)
 
     async def add(self, kb_id: str, entries: Sequence[IndexEntry]) -> None:
         if entries:
@@ -58,6 +64,20 @@ class TantivyKeywords:
 
     async def drop(self, kb_id: str) -> None:
         await self._change(kb_id, lambda: self._drop(kb_id))
+
+    async def rewrite(self, kb_id: str, batches: AsyncIterable[Sequence[IndexEntry]]) -> None:
+        """The index anew, with these entries and nothing else; searches use the old one until it is whole.
+
+        Deleting only marks entries: their terms stay in the files until segments happen to be merged.
+        """
+        new = self._path(kb_id).with_name(f"{kb_id}{NEW}")
+        async with self._locks.setdefault(kb_id, anyio.Lock()):
+            index = await run_sync(_translating, lambda: _made(new))
+            writer = index.writer(heap_size=WRITER_HEAP, num_threads=1)
+            async for batch in batches:
+                await run_sync(_translating, lambda batch=batch: self._put(writer, batch))
+            await run_sync(_translating, lambda: _commit(writer))
+            await run_sync(_translating, lambda: self._replace(kb_id, new))
 
     async def keep_only(self, kb_ids: set[str]) -> None:
         for kb_id in await run_sync(_translating, self._kb_ids):
@@ -96,14 +116,26 @@ class TantivyKeywords:
         writer = index.writer(heap_size=WRITER_HEAP, num_threads=1)
         for chunk_id in old_ids:
             writer.delete_documents_by_term("chunk_id", chunk_id)
+        self._put(writer, entries)
+        _commit(writer)
+        index.reload()
+
+    def _put(self, writer: tantivy.IndexWriter, entries: Sequence[IndexEntry]) -> None:
         for entry in entries:
             tokens = " ".join(self._tokens.index(entry.text))
             writer.add_document(
                 tantivy.Document(chunk_id=entry.chunk_id, document_id=entry.document_id, tokens=tokens)
             )
-        writer.commit()
-        writer.wait_merging_threads()
-        index.reload()
+
+    def _replace(self, kb_id: str, new: Path) -> None:
+        path = self._path(kb_id)
+        old = path.with_name(f"{kb_id}{OLD}")
+        with self._opening:
+            self._indexes.pop(kb_id, None)
+            if path.exists():
+                path.rename(old)
+            new.rename(path)
+        shutil.rmtree(old, ignore_errors=True)  # a search that has it open reads on
 
     def _drop(self, kb_id: str) -> None:
         self._indexes.pop(kb_id, None)
@@ -175,6 +207,29 @@ class TantivyKeywords:
         if not _ID.fullmatch(kb_id):
             raise ValueError(f"not an id: {kb_id!r}")
         return self._folder / kb_id
+
+
+def _made(path: Path) -> tantivy.Index:
+    if path.exists():
+        shutil.rmtree(path)
+    path.mkdir(parents=True)
+    return _open(path)
+
+
+def _commit(writer: tantivy.IndexWriter) -> None:
+    writer.commit()
+    writer.wait_merging_threads()
+
+
+def _settle(folder: Path) -> None:
+    """One index under each name: after a kill between the two renames the new one, which is whole then."""
+    for old in folder.glob(f"*{OLD}"):
+        path, new = old.with_suffix(""), old.with_suffix(NEW)
+        if new.exists() and not path.exists():
+            new.rename(path)
+        shutil.rmtree(old)
+    for new in folder.glob(f"*{NEW}"):
+        shutil.rmtree(new)
 
 
 def _open(path: Path) -> tantivy.Index:

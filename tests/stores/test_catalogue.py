@@ -340,3 +340,37 @@ async def test_a_file_that_is_no_catalogue_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StartRefused, match="catalogue"):
         async with open_catalogue(path):
             pass
+
+
+async def test_a_file_that_is_written_anew_holds_nothing_of_what_was_removed(tmp_path: Path) -> None:
+    path = tmp_path / "catalogue.sqlite"
+    (tmp_path / "catalogue.sqlite.v0").write_text("绝密 secret of an older version")
+    async with open_catalogue(path) as catalogue:
+        for number in range(40):
+            document = await a_document(catalogue, title=f"{number}.txt")
+            texts = [f"绝密 secret {number} " * 50, *(f"公开 public {n} " * 40 for n in range(20))]
+            await catalogue.publish(document.id, revision=1, chunks=some_chunks(document, *texts))
+            if number % 2:
+                await catalogue.publish(document.id, revision=2, chunks=some_chunks(document, "公开 public"))
+            else:
+                await catalogue.remove(document.id)
+        assert await catalogue.rewrite()
+        stored = b"".join(file.read_bytes() for file in await anyio.to_thread.run_sync(files_of, tmp_path))
+        assert "公开 public".encode() in stored
+        assert not [word for word in ("绝密", "secret") if word.encode() in stored]
+        assert len((await catalogue.list_kbs())[0]) == 1
+
+
+async def test_another_program_that_reads_keeps_the_log_from_being_emptied(tmp_path: Path) -> None:
+    async with open_catalogue(tmp_path / "catalogue.sqlite") as catalogue:
+        await a_document(catalogue)
+        notebook = sqlite3.connect(tmp_path / "catalogue.sqlite")
+        notebook.execute("begin")
+        notebook.execute("select count(*) from documents").fetchone()
+        assert not await catalogue.rewrite()
+        notebook.close()
+        assert await catalogue.rewrite()
+
+
+def files_of(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.is_file()]

@@ -3,13 +3,14 @@
 import math
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import anyio
 import pytest
+import tantivy
 
-from headrace.context import KeywordIndex
+from headrace.context import IndexEntry, KeywordIndex
 from headrace.errors import DependencyFailed, StartRefused
 from headrace.stores.tantivy import TantivyKeywords
 from headrace.text.tokens import Tokens
@@ -269,3 +270,58 @@ def test_a_folder_of_a_newer_version_is_refused(tmp_path: Path, tokens: Tokens) 
     (tmp_path / "schema_version").write_text("999\n", encoding="utf-8")
     with pytest.raises(StartRefused, match="newer"):
         TantivyKeywords(tmp_path, tokens)
+
+
+async def texts_in(*entries: IndexEntry) -> AsyncIterator[Sequence[IndexEntry]]:
+    yield entries
+
+
+def segment_terms(folder: Path, tokens: Tokens, text: str) -> set[str]:
+    """Terms of a text that some segment's dictionary still holds, deleted entries' too."""
+    index = tantivy.Index.open(str(folder))
+    searcher = index.searcher()
+    return {term for term in tokens.index(text) if searcher.doc_freq("tokens", term)}
+
+
+async def test_an_index_that_is_written_anew_holds_no_term_of_what_was_deleted(
+    tmp_path: Path, tokens: Tokens
+) -> None:
+    index = TantivyKeywords(tmp_path, tokens)
+    await index.add("kb", [an_entry(id, text) for id, text in TEXTS.items()])
+    await index.delete("kb", ["sick-zh", "hant"])
+    gone = "医院 软体工程师 臺灣的軟體工程師"
+    assert segment_terms(tmp_path / "kb", tokens, gone)
+
+    await index.rewrite("kb", texts_in(an_entry("leave-zh", TEXTS["leave-zh"])))
+    assert segment_terms(tmp_path / "kb", tokens, gone) == set()
+    assert await index.ids("kb") == {"leave-zh"}
+    assert ids_of(await index.search("kb", "年假", limit=5)) == ["leave-zh"]
+    await index.add("kb", [an_entry("new", "年假 again")])
+    assert len(await index.search("kb", "年假", limit=5)) == 2
+
+
+async def test_an_index_that_never_was_is_written_anew_as_an_empty_one(
+    tmp_path: Path, tokens: Tokens
+) -> None:
+    index = TantivyKeywords(tmp_path, tokens)
+    await index.rewrite("kb", texts_in())
+    assert (await index.ids("kb"), await index.search("kb", "年假", limit=5)) == (set(), [])
+
+
+@pytest.mark.parametrize("killed", ["while writing", "between the renames", "while removing the old one"])
+async def test_a_kill_while_an_index_is_written_anew_leaves_one_whole_index(
+    tmp_path: Path, tokens: Tokens, killed: str
+) -> None:
+    index = TantivyKeywords(tmp_path, tokens)
+    await index.add("kb", [an_entry("old", "旧 old 年假")])
+    await index.add("new", [an_entry("new", "新 new 年假")])
+    await index.close()
+    if killed != "while writing":
+        (tmp_path / "kb").rename(tmp_path / "kb.old")
+    (tmp_path / "new").rename(tmp_path / "kb.new")
+    if killed == "while removing the old one":
+        (tmp_path / "kb.new").rename(tmp_path / "kb")
+
+    again = TantivyKeywords(tmp_path, tokens)
+    assert await again.ids("kb") == ({"old"} if killed == "while writing" else {"new"})
+    assert sorted(os.listdir(tmp_path)) == ["kb", "schema_version"]

@@ -1,0 +1,61 @@
+"""A document removed so that no file of the catalogue, the indexes or the originals holds a text of it."""
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+
+from ..context import IndexEntry
+from ..errors import Conflict, NotFound
+from .chunking import search_text
+from .formats import stem_of
+from .pipeline import Ingestion
+from .ports import RewritableCatalogue, RewritableKeywords
+
+BATCH = 500
+
+
+class ErasedDocuments:
+    """What `Ingestion.delete` does, and then the files anew in which deleting only marks what is deleted.
+
+    The vector index is left as it is: it holds ids and numbers, no texts.
+    """
+
+    def __init__(
+        self, ingestion: Ingestion, catalogue: RewritableCatalogue, keywords: RewritableKeywords
+    ) -> None:
+        self._ingestion = ingestion
+        self._catalogue = catalogue
+        self._keywords = keywords
+
+    async def erase(self, document_id: str, kb_id: str) -> int:
+        """Returns how many searched chunks it had. One that is gone already leaves only the files to do.
+
+        Raises Conflict (folder_in_use) when all is removed, but a log could not be emptied.
+        """
+        found = (await self._catalogue.documents([document_id])).get(document_id)
+        with contextlib.suppress(NotFound):
+            await self._ingestion.delete(document_id)
+        async with self._ingestion.indexing:
+            if kb_id in await self._catalogue.kbs([kb_id]):
+                await self._keywords.rewrite(kb_id, self._entries(kb_id))
+        if not await self._catalogue.rewrite():
+            raise Conflict(
+                "Everything was removed, but another program is reading catalogue.sqlite, so its log could "
+                "not be emptied: close it (a notebook?) and send the same request again.",
+                code="folder_in_use",
+            )
+        return found.chunk_count if found else 0
+
+    async def _entries(self, kb_id: str) -> AsyncIterator[Sequence[IndexEntry]]:
+        ids = sorted(await self._catalogue.chunk_ids(kb_id))
+        for start in range(0, len(ids), BATCH):
+            chunks = (await self._catalogue.chunks(ids[start : start + BATCH])).values()
+            documents = await self._catalogue.documents([*{chunk.document_id for chunk in chunks}])
+            yield [
+                IndexEntry(
+                    chunk_id=chunk.id,
+                    document_id=chunk.document_id,
+                    text=search_text(chunk, stem_of(documents[chunk.document_id].title)),
+                )
+                for chunk in chunks
+                if chunk.document_id in documents
+            ]

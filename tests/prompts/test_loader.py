@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.errors import StartRefused
+from headrace.errors import BadRequest, StartRefused
 from headrace.prompts.loader import LANGUAGES, PromptLibrary, TemplateFile, load_prompts, parse_library
 
 FILE = """
@@ -118,3 +118,45 @@ def test_a_library_answers_for_what_it_was_given() -> None:
     library = PromptLibrary({"fallback": file})
     assert library.text("fallback", "x", language="zh") == "中文"
     assert library.text("fallback", "x") == "in English"
+
+
+def test_a_changed_prompt_speaks_for_both_languages_and_the_rest_stays() -> None:
+    library = load_prompts()
+    changed = library.changed({"system_prompt": "短 short", "intent_prompts.greeting": "你好 hello"})
+    for language in LANGUAGES:
+        assert changed.text("system_prompt", language=language) == "短 short"
+        assert changed.text("intent_prompts", "greeting", language=language) == "你好 hello"
+        assert changed.text("fallback", language=language) == library.text("fallback", language=language)
+    assert library.text("system_prompt") != "短 short"
+
+
+def test_a_changed_prompt_is_filled_once_like_any_other() -> None:
+    changed = load_prompts().changed({"context_template.plain": '{"q": {query}} {1} {}'})
+    assert changed.text("context_template", "plain", query="{query} {x}") == '{"q": {query} {x}} {1} {}'
+
+
+def test_a_prompt_has_one_name_whatever_it_was_called() -> None:
+    library = load_prompts()
+    assert library.checked({"fallback.default": "a", "fallback.model": "b"}) == {
+        "fallback": "a",
+        "fallback.model": "b",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("nothing", "x", "there is no such prompt, there are context_template, "),
+        ("system_prompt.", "x", "no such prompt"),
+        ("extractive.quotes", "x", "cannot be changed"),
+        ("system_prompt", None, "must be a text"),
+        ("context_template.quoted", "无", "{quoted} is missing"),
+        ("system_prompt", "{Query} {query}", "unknown placeholder {query}"),
+    ],
+)
+def test_a_change_that_breaks_a_rule_of_the_loader_is_named(name: str, text: object, why: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        load_prompts().changed({name: text})
+    assert refused.value.code == "bad_prompt"
+    assert name in refused.value.message
+    assert why in refused.value.message

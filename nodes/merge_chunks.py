@@ -33,7 +33,7 @@ def merge_input(state: RagState) -> list[Hit]:
     """Reranked hits; what was found where no reranker judged; nothing where it rejected all."""
     if state.get("rerank_verdict") == "rejected":
         return []
-    return state.get("ranked", state.get("hits", []))
+    return state["ranked"] if "ranked" in state else state.get("hits", [])
 
 
 class Merger:

@@ -19,6 +19,8 @@ CHANNELS = {
     "selected": "selected",
 }
 SCORES = ("vector", "keyword", "coverage", "fused", "rerank", "composite", "mmr", "final")
+# The last known of these says how relevant a chunk seemed; the others are of another scale.
+BY_RELEVANCE = ("final", "composite", "fused", "vector", "keyword")
 # What a hit that comes from an earlier answer has from this question; the rest is from that one.
 OF_HISTORY = frozenset({"composite", "final"})
 # Departures that leave the text in the run, within another hit.
@@ -126,11 +128,13 @@ def _candidate(chunk_id: str, told: Told, recorded: Recorded) -> Candidate:
     )
 
 
-def _order(candidate: Candidate) -> tuple[int, int, float, str]:
+def _order(candidate: Candidate) -> tuple[int, int, bool, float, str]:
     ranks, scores = candidate["ranks"], candidate["scores"]
     came = max((place for place, name in enumerate(CHANNELS.values(), 1) if name in ranks), default=0)
-    best = next((score for name in reversed(SCORES) if (score := scores[name]) is not None), 0.0)
-    return (-came, ranks.get("selected", 0), -best, candidate["chunk_id"])
+    best = next((score for name in BY_RELEVANCE if (score := scores[name]) is not None), 0.0)
+    # Within the reranking, whatever was weighed for what it adds has passed the threshold.
+    weighed = scores["mmr"] is not None
+    return (-came, ranks.get("selected", 0), not weighed, -best, candidate["chunk_id"])
 
 
 def _places(hits: Sequence[Hit]) -> dict[str, int]:

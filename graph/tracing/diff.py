@@ -64,11 +64,19 @@ def _stage(name: str, one: Stage | None, other: Stage | None, first: Trace, seco
         "in": "both" if both else "first" if one else "second",
         "duration_ms": [one["duration_ms"] if one else None, other["duration_ms"] if other else None],
         "hits_out": [one["hits_out"] if one else None, other["hits_out"] if other else None],
-        "changed": _changed(one["output"] if one else {}, other["output"] if other else {}),
+        "changed": _changed(_output(one), _output(other)),
         "entered": _only(second, after, before, missing_in=first) if both else [],
         "left": _only(first, before, after, missing_in=second) if both else [],
         "moved": _moved(second, before, after),
     }
+
+
+def _output(stage: Stage | None) -> dict[str, Any]:
+    """Without the time of day, which differs between any two runs and decides nothing."""
+    output = dict(stage["output"]) if stage else {}
+    if "budget" in output:
+        output["budget"] = {name: value for name, value in output["budget"].items() if name != "current_time"}
+    return output
 
 
 def _changed(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, list[Any]]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from langgraph.types import StateSnapshot
@@ -102,16 +103,22 @@ def checkpoint_of(snapshot: StateSnapshot) -> str:
 
 
 def _ran(recorded: Recorded) -> Iterator[Stage]:
-    attempts = attempts_by_checkpoint(recorded.events)
-    if recorded.resumed_from:
-        told = attempts.get(recorded.resumed_from, 1)
-        attempts[recorded.resumed_from] = max(told, recorded.resumes + 1)
-    following = [*recorded.snapshots[1:], None]
-    for snapshot, after in zip(recorded.snapshots, following, strict=True):
+    attempts = _attempts(recorded)
+    for snapshot, after in zip_longest(recorded.snapshots, recorded.snapshots[1:]):
         for name in snapshot.next:
             if name in PARTS:
                 begun = attempts.get(checkpoint_of(snapshot), 1)
                 yield _between(recorded, name, snapshot, after, attempts=begun)
+
+
+def _attempts(recorded: Recorded) -> dict[str, int]:
+    attempts, resumed_from = attempts_by_checkpoint(recorded.events), recorded.resumed_from
+    if resumed_from and recorded.snapshots:
+        # A fork is taken over where it begins, like a run that another process has left there.
+        begun = recorded.run["forked_from"] and resumed_from == checkpoint_of(recorded.snapshots[0])
+        starts = recorded.resumes + (0 if begun else 1)
+        attempts[resumed_from] = max(attempts.get(resumed_from, 1), starts)
+    return attempts
 
 
 def _between(

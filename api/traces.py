@@ -1,6 +1,5 @@
 """What a run did and why, and what differs between two."""
 
-
 from starlette.requests import Request
 from starlette.responses import Response
 

@@ -23,9 +23,11 @@ from .api.guard import Guard
 from .api.routes import routes
 from .api.stack import Shared, Stack
 from .api.upload import INCOMING
+from .checkpoints.erasure import Erasure
 from .checkpoints.events import EventLog
 from .checkpoints.forks import Forks
 from .checkpoints.journal import open_journal
+from .checkpoints.retention import Limits, Retention
 from .checkpoints.runs import Runs
 from .checkpoints.saver import JournalSaver
 from .checkpoints.sessions import Sessions
@@ -34,6 +36,7 @@ from .context import Context, Emitter
 from .errors import HeadraceError, StartRefused
 from .folder import own_folder
 from .graph.build import build, build_search
+from .ingest.erasing import ErasedDocuments
 from .ingest.parse.process import ParserProcess
 from .ingest.pipeline import Ingestion
 from .models.chat import ChatModels, make_understand
@@ -59,6 +62,7 @@ CHATTY = ("httpx", "httpx2", "httpcore", "httpcore2", "chromadb", "uvicorn.error
 DRAIN_GRACE_S = 1.5
 DRAIN_S = 5.0
 CLOSE_S = 2.0
+COLLECT_EVERY_S = 3600.0
 
 
 @asynccontextmanager
@@ -111,7 +115,8 @@ async def open_stack(
                 reranker=reranker,
             )
 
-        graph = build().compile(checkpointer=JournalSaver(journal))
+        saver = JournalSaver(journal)
+        graph = build().compile(checkpointer=saver)
         runs = Runs(journal, events, sessions, graph, context)
         opened.push_async_callback(_bounded, "runs", DRAIN_S, partial(runs.drain, grace_s=DRAIN_GRACE_S))
         parser = ParserProcess(settings)
@@ -126,6 +131,8 @@ async def open_stack(
         )
         opened.push_async_callback(_bounded, "ingestion", CLOSE_S, ingestion.close)
         await ingestion.start()
+        limits = Limits(days=settings.retention_days, megabytes=settings.journal_limit_mb)
+        erased = ErasedDocuments(ingestion, catalogue, keywords)
         yield Stack(
             settings=settings,
             journal=journal,
@@ -133,6 +140,8 @@ async def open_stack(
             sessions=sessions,
             events=events,
             runs=runs,
+            retention=Retention(journal, saver, limits),
+            erasure=Erasure(journal, saver, runs, erased),
             catalogue=catalogue,
             ingestion=ingestion,
             embedder=embedder,
@@ -154,13 +163,13 @@ def create_app(settings: Settings, *, url: str | None = None) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[Shared]:
         async with open_stack(settings, url=url, closing=closing) as stack:
-            resuming = asyncio.create_task(_resume(stack.runs))
+            background = asyncio.create_task(_look_after(stack))
             try:
                 yield Shared(stack=stack)
             finally:
                 closing.set()
-                resuming.cancel()
-                await asyncio.gather(resuming, return_exceptions=True)
+                background.cancel()
+                await asyncio.gather(background, return_exceptions=True)
 
     app = Starlette(
         routes=routes(PAGE),
@@ -187,6 +196,34 @@ def serve(settings: Settings, *, on_ready: Callable[[str], None] = lambda url: N
         url = url_of(settings.host, sock.getsockname()[1])
         app = create_app(settings, url=url)
         return serve_until_signalled(app, sock, on_ready=lambda: on_ready(url))
+
+
+async def _look_after(stack: Stack) -> None:
+    """Take up what the last process has left unfinished, then keep the journal in its limits."""
+    await _resume(stack.runs)
+    await _finish_erasures(stack.erasure)
+    while True:
+        await _collect(stack.retention)
+        await asyncio.sleep(COLLECT_EVERY_S)
+
+
+async def _finish_erasures(erasure: Erasure) -> None:
+    try:
+        await erasure.finish()
+    except Exception:
+        # An edge: they stay noted, and the next start or the same request finishes them.
+        logger.exception("what was to be erased could not be erased yet")
+
+
+async def _collect(retention: Retention) -> None:
+    try:
+        collected = await retention.collect()
+    except Exception:
+        # An edge: a journal that is too large is no reason to stop answering.
+        logger.exception("old runs could not be trimmed")
+    else:
+        if collected.runs_trimmed or collected.runs_emptied or collected.threads or collected.passages:
+            logger.info("trimmed old runs: %s", collected)
 
 
 async def _resume(runs: Runs) -> None:

@@ -1,10 +1,12 @@
 """Asking: a question in, the events of its run out. The handlers only read the log."""
 
 import asyncio
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..checkpoints.record import read_recorded_run
 from ..checkpoints.sessions import Message
 from ..errors import DependencyFailed, HeadraceError, Malformed, NotFound
 from .answers import failure, success
@@ -24,6 +26,7 @@ async def knowledge_qa(request: Request[Shared]) -> Response:
     run_id = await stack.runs.start(asked)
     if wants_json(request):
         return await _finished(stack, run_id)
+    await _require_record(stack, run_id)
     return event_stream(run_frames(stack.events.follow(run_id), closing=stack.closing))
 
 
@@ -34,6 +37,7 @@ async def continue_stream(request: Request[Shared]) -> Response:
         raise Malformed("Name the answer to continue: ?message_id=")
     after = event_id(request)
     message = await _answer(stack, request.path_params["session_id"], message_id)
+    await _require_record(stack, message.run_id)
     if after > (last := await stack.events.last(message.run_id)):
         # To wait for what comes after it would leave out what comes before.
         raise Malformed(
@@ -63,6 +67,11 @@ async def _answer(stack: Stack, session_id: str, message_id: str) -> Message:
     if message.session_id != session_id or message.role != "assistant":
         raise NotFound(f"There is no answer {message_id} in this session.", code="message_not_found")
     return message
+
+
+async def _require_record(stack: Stack, run_id: str) -> None:
+    """Raises Gone (run_trimmed, run_erased): a stream without events would never come to its end."""
+    await stack.journal.read(partial(read_recorded_run, run_id=run_id))
 
 
 async def _finished(stack: Stack, run_id: str) -> Response:

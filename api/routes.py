@@ -7,12 +7,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Router
 from starlette.staticfiles import StaticFiles
 
-from . import documents, forks, info, knowledge_bases, openapi, qa, runs, search, sessions, traces
+from . import documents, forks, info, knowledge_bases, openapi, qa, runs, search, sessions, traces, upkeep
 from .routing import Call
 from .schemas import (
     AddDocument,
+    Collect,
     CreateKnowledgeBase,
     CreateSession,
+    Erase,
     ForkRun,
     KnowledgeQa,
     RenameSession,
@@ -245,6 +247,20 @@ CALLS = [
         summary="a new run from a stage of this one, with other settings, prompts, model or state",
         body=ForkRun,
         status=202,
+    ),
+    Call(
+        method="POST",
+        path=f"{API}/gc",
+        endpoint=upkeep.collect,
+        summary="trim old runs and give their space back, as the server does every hour",
+        body=Collect,
+    ),
+    Call(
+        method="POST",
+        path=f"{API}/erase",
+        endpoint=upkeep.erase,
+        summary="remove every text of a session, or of a document and what was answered from it",
+        body=Erase,
     ),
 ]
 

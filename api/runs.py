@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from ..checkpoints import summaries
 from ..checkpoints.event_rows import without_voided
+from ..checkpoints.record import read_recorded_run
 from ..checkpoints.replay import Pace, replay
 from .answers import listing, success
 from .requests import MAX_PAGE_SIZE, compact, event_id, media_type_of, paging, parse
@@ -32,7 +33,7 @@ async def get_run(request: Request[Shared]) -> Response:
 async def list_run_events(request: Request[Shared]) -> Response:
     """The events so far, as a list; `?after=` leaves out those up to a number."""
     stack, run_id = stack_of(request), request.path_params["run_id"]
-    await stack.runs.get(run_id)
+    await stack.journal.read(partial(read_recorded_run, run_id=run_id))
     page, page_size = paging(request, default_size=MAX_PAGE_SIZE)
     after = event_id(request)
     events = await stack.events.read(run_id, after=after)

@@ -83,6 +83,17 @@ class ForkRun(Body):
     state: dict[str, Any] = Field({}, description="values by channel, as they stand before that stage")
 
 
+class Collect(Body):
+    dry_run: bool = Field(False, description="only count what would be removed")
+
+
+class Erase(Body):
+    """Exactly one of the two."""
+
+    session_id: Id | None = None
+    knowledge_id: Id | None = Field(None, description="a document")
+
+
 class Search(Body):
     query: Text = Field("", description=f"at most {MAX_QUESTION} characters")
     knowledge_base_ids: Ids

@@ -31,6 +31,7 @@ def message_shape(message: Message) -> dict[str, Any]:
         "timing": message.timing,
         "error": message.error,
         "feedback": message.feedback,
+        "erased_at": message.erased_at,
     }
 
 

@@ -7,9 +7,11 @@ from typing import Any, Protocol, TypedDict
 from langgraph.graph.state import CompiledStateGraph
 from starlette.requests import Request
 
+from ..checkpoints.erasure import Erasure
 from ..checkpoints.events import EventLog
 from ..checkpoints.forks import Forks
 from ..checkpoints.journal import Journal
+from ..checkpoints.retention import Retention
 from ..checkpoints.runs import Runs
 from ..checkpoints.sessions import Sessions
 from ..context import ChatModel, Context, Embedder, Emitter, Reranker
@@ -37,6 +39,8 @@ class Stack:
     sessions: Sessions
     events: EventLog
     runs: Runs
+    retention: Retention
+    erasure: Erasure
     catalogue: SqliteCatalogue
     ingestion: Ingestion
     embedder: Embedder

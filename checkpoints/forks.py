@@ -21,6 +21,7 @@ from ..state import Asked
 from .clock import now
 from .event_rows import TEXT_TYPES, insert_event, to_body
 from .journal import Journal
+from .record import read_recorded_run
 from .run_rows import RunRow, read_run
 from .runs import Runs
 
@@ -324,9 +325,9 @@ def _insert_fork(
 ) -> None:
     """The run, its answer's message, what its readers are told first, and its hold on the texts it shows.
 
-    Raises NotFound when the origin has been deleted meanwhile.
+    Raises NotFound, Gone when the origin has been deleted, trimmed or erased meanwhile.
     """
-    read_run(connection, run_id=forked.forked_from)
+    read_recorded_run(connection, run_id=forked.forked_from)
     moment = now()
     connection.execute(
         "insert into runs (id, session_id, message_id, user_message_id, request_id, status, asked, "

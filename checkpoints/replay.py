@@ -7,10 +7,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from ..errors import Conflict, NotFound
+from ..errors import Conflict, Gone, NotFound
 from .event_rows import MOST_PER_READ, Event, read_events
 from .journal import Reader
-from .run_rows import read_run
+from .record import read_recorded_run
 
 Told = tuple[Event, int]  # and when, in milliseconds of Unix time
 
@@ -27,8 +27,8 @@ class Pace:
 async def replay(journal: Reader, run_id: str, pace: Pace) -> AsyncGenerator[Event]:
     """The events of a run that has ended, as a live reader got them.
 
-    Raises, before there is a first event, NotFound (run_not_found), and Conflict (run_unfinished, with
-    `session_id`, `message_id` and `status` as details).
+    Raises, before there is a first event, NotFound (run_not_found), Gone (run_trimmed, run_erased), and
+    Conflict (run_unfinished, with `session_id`, `message_id` and `status` as details).
     """
     return _tell(journal, run_id, pace, first=await journal.read(partial(_read, run_id=run_id, after=0)))
 
@@ -45,12 +45,12 @@ async def _tell(journal: Reader, run_id: str, pace: Pace, *, first: list[Told]) 
             yield event
         try:
             told = await journal.read(partial(_read, run_id=run_id, after=told[-1][0]["seq"]))
-        except NotFound:  # deleted meanwhile
+        except (NotFound, Gone):  # removed meanwhile
             return
 
 
 def _read(connection: sqlite3.Connection, *, run_id: str, after: int) -> list[Told]:
-    run = read_run(connection, run_id=run_id)
+    run = read_recorded_run(connection, run_id=run_id)
     if run.ended_at is None:
         raise Conflict(
             "This run has not ended yet: follow its answer with continue-stream, wait for its end, or stop "

@@ -97,7 +97,7 @@ class Retention:
                 await self._trim(sweep, run_id)
 
     async def _clear_orphans(self, sweep: "_Sweep") -> None:
-        newest = await self._journal.read(_threads_without_record)
+        newest = await self._journal.read(threads_without_record)
         until = self._clock() - LEAST_AGE_OF_ORPHANS
         for thread_id in [id for id, checkpoint_id in newest.items() if is_older(checkpoint_id, until)]:
             await sweep.do(f"thread {thread_id}", partial(_delete_thread, thread_id=thread_id))
@@ -291,7 +291,7 @@ def _finished(connection: sqlite3.Connection, *, kept: Sequence[str], until: str
     return [id for (id,) in rows]
 
 
-def _threads_without_record(connection: sqlite3.Connection) -> dict[str, str]:
+def threads_without_record(connection: sqlite3.Connection) -> dict[str, str]:
     """Threads that no run has, or one that has lost its record: with their newest checkpoint."""
     rows = connection.execute(
         "select thread_id, max(checkpoint_id) from "

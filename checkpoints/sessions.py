@@ -52,6 +52,7 @@ class Message:
     outcome: str | None
     error: dict[str, Any] | None
     feedback: dict[str, Any] | None
+    erased_at: str | None  # when it was emptied because a document that it had read was erased
 
 
 # Named here because `list` means the method inside the class.
@@ -160,7 +161,7 @@ def busy(message_id: str) -> Conflict:
 _SESSION = "id, tenant_id, title, kb_ids, created_at, updated_at"
 _MESSAGE = (
     "id, session_id, request_id, role, content, status, refs, run_id, created_at, "
-    "timing, outcome, error, feedback"
+    "timing, outcome, error, feedback, erased_at"
 )
 
 
@@ -226,7 +227,8 @@ def _list_messages(
 def _read_turns(connection: sqlite3.Connection, *, session_id: str, before: str, limit: int) -> list[Turn]:
     rows = connection.execute(
         "select request_id, role, content, status, refs from messages where session_id = ?1 and forked = 0 "
-        "and position < "
+        # An answer that was erased says nothing any more.
+        "and erased_at is null and position < "
         "coalesce((select position from messages where id = ?2 and session_id = ?1), 9e15) "
         "order by position desc limit ?3",
         (session_id, before, limit),
@@ -272,7 +274,7 @@ def _to_messages(connection: sqlite3.Connection, rows: Sequence[Sequence[Any]]) 
 
 def _to_message(row: Sequence[Any]) -> Message:
     id, session_id, request_id, role, content, status, refs, run_id, created_at, *rest = row
-    timing, outcome, error, feedback = rest
+    timing, outcome, error, feedback, erased_at = rest
     return Message(
         id=id,
         session_id=session_id,
@@ -287,6 +289,7 @@ def _to_message(row: Sequence[Any]) -> Message:
         outcome=outcome,
         error=_parsed(error),
         feedback=_parsed(feedback),
+        erased_at=erased_at,
     )
 
 

@@ -167,7 +167,7 @@ async function send(text) {
   if (!text) return say(t("ask.empty"));
   if (conversation.running) {
     composer.text = text;
-    return busy.offer();
+    return busy.offer({ waiting: conversation.waiting });
   }
   await put(text, "reject");
 }
@@ -190,7 +190,7 @@ async function put(text, onBusy) {
 
 async function showBusy() {
   await conversation.open(conversation.session);
-  busy.offer();
+  busy.offer({ waiting: conversation.waiting });
 }
 
 /** The conversation that is open, made now if it is new: one without a question is not kept. */
@@ -235,6 +235,7 @@ function redraw() {
   scope.draw();
   documents.draw();
   composer.draw();
+  busy.close();
   conversation.redraw();
   draw();
 }

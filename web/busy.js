@@ -1,4 +1,6 @@
-/** What to do with a question while another answer of the conversation is being written. */
+/** Asks what to do with a question while another answer of the conversation is being written. */
+
+import { t } from "./i18n.js";
 
 export class Busy {
   #panel;
@@ -20,7 +22,10 @@ export class Busy {
     });
   }
 
-  offer() {
+  /** `waiting`: whether questions wait in line already, which stopping would stop too. */
+  offer({ waiting }) {
+    const stop = this.#panel.querySelector("[data-choice=stop]");
+    stop.textContent = t(waiting ? "busy.stop_all" : "busy.stop");
     this.#panel.hidden = false;
     this.#panel.querySelector("button").focus();
   }

@@ -46,6 +46,11 @@ export class Conversation {
     return this.#live !== null;
   }
 
+  /** Whether questions wait for the answer being written. */
+  get waiting() {
+    return this.#line.length > 0;
+  }
+
   /** Leaves the conversation. An answer being written goes on without a reader. */
   clear() {
     this.#live?.controller.abort();

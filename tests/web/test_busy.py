@@ -93,6 +93,20 @@ def test_the_answer_being_written_is_stopped_for_another_question(
     assert [asked["on_busy"] for asked in server.questions] == ["reject", "stop"]
 
 
+def test_stopping_stops_what_waits_too_and_says_so(server: ScriptedServer, open_page: OpenPage) -> None:
+    page = answering(server, open_page)
+    queued(page)
+    server.answers["三"] = [*an_answer("Three."), completed()]
+    page.ask("三")
+    offered(page)
+    assert page.text("#busy [data-choice=stop]") == "Stop it and those in line, and ask this"
+    server.hold_after = None
+    page.click("#busy [data-choice=stop]")
+    page.until_answered()
+    statuses = "return [...document.querySelectorAll('.answer')].map(e => e.dataset.status)"
+    assert page.js(statuses) == ["stopped", "stopped", "complete"]
+
+
 def test_a_question_is_kept_when_neither_is_wanted(server: ScriptedServer, open_page: OpenPage) -> None:
     page = answering(server, open_page)
     page.ask(ZH)

@@ -76,6 +76,33 @@ def test_documents_are_uploaded_and_questions_in_both_languages_are_answered_wit
         assert page.complaints() == []
 
 
+def test_an_answer_is_explained_forked_and_compared(tmp_path: Path, open_page: OpenPage) -> None:
+    with running(tmp_path) as url:
+        fill(url)
+        page = open_page(url, language="zh-CN")
+        page.ask(ZH)
+        page.until_answered()
+        page.click(".why-button")
+        page.until(lambda: page.all("#why .candidates tbody tr"), "the record is shown")
+        assert page.text("#why tr[data-fate=cited] .fate") == "已引用"
+        assert page.text("#why .stage[data-stage=search_chunks] h4") == "检索"
+        page.click("#why .stage[data-stage=filter_top_k] .fork-here")
+        page.find(".fork-form [name=rerank_top_k]").send_keys("1")
+        page.click(".fork-form [type=submit]")
+        page.until(lambda: page.all(".difference"), "the fork has ended and is compared")
+        assert "rerank_top_k" in page.text(".changes")
+        page.click(".pane[data-kind=fork] .actions button")
+        page.until_text("#why .origin", "择优")
+        assert page.text("#why .stage[data-stage=search_chunks] .stage-facts").endswith("沿用原运行")
+        assert page.complaints() == []
+        page.click("#why .stage[data-stage=load_history] .fork-here")
+        page.find(".fork-form [name=chat_model]").send_keys("no-such-model")
+        page.click(".fork-form [type=submit]")
+        page.until_text(".fork-form .error", "这项设置不可用")
+        page.click("#why .close")
+        assert len(page.all(".answer")) == 1  # forks are no part of the conversation
+
+
 def test_a_question_that_nothing_answers_is_said_to_be_one(tmp_path: Path, open_page: OpenPage) -> None:
     with running(tmp_path) as url:
         fill(url)

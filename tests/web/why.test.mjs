@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import { bars } from "../../web/why/bars.js";
 import { forkRequest, knobsFrom, parseSettings, PROMPTS, promptsFrom, takesQuestion } from "../../web/why/changes.js";
-import { differs } from "../../web/why/difference.js";
+import { changedParts, differs } from "../../web/why/difference.js";
 import { fateOf, filtered, sorted, usedColumns, wayOf } from "../../web/why/ranking.js";
 import { shortNumber } from "../../web/why/words.js";
 
@@ -86,13 +86,13 @@ test("what became of a passage", () => {
   assert.equal(fateOf({ fate: "pending" }), "pending");
 });
 
-test("bars follow one another; a run without times has none", () => {
+test("bars follow one another; a stage without a time has none", () => {
   assert.deepEqual(bars([{ duration_ms: 1 }, { duration_ms: null }, { duration_ms: 3 }]), [
     { from: 0, width: 0.25 },
-    { from: 0.25, width: 0 },
+    { from: 0.25, width: null },
     { from: 0.25, width: 0.75 },
   ]);
-  assert.deepEqual(bars([{ duration_ms: null }]), [{ from: 0, width: 0 }]);
+  assert.deepEqual(bars([{ duration_ms: null }, { duration_ms: 0 }]), [{ from: 0, width: null }, { from: 0, width: 0 }]);
 });
 
 test("settings are read line by line; what is no setting is told", () => {
@@ -135,6 +135,16 @@ test("a stage that only took another time does not differ", () => {
   assert.ok(differs({ ...same, hits_out: [3, 4] }));
   assert.ok(differs({ ...same, in: "second" }));
   assert.ok(differs({ ...same, changed: { intent: ["a", "b"] } }));
+});
+
+test("of an object only the fields that differ are told", () => {
+  const budget = [{ kept: 10, dropped: 0, time: "a" }, { kept: 1, dropped: 0, new: [1] }];
+  assert.deepEqual(changedParts({ budget, intent: [null, "x"] }), [
+    ["budget.kept", 10, 1],
+    ["budget.time", "a", undefined],
+    ["budget.new", undefined, [1]],
+    ["intent", null, "x"],
+  ]);
 });
 
 test("scores are short, and small ones keep their digits", () => {

@@ -154,13 +154,12 @@ export class Candidates {
   }
 
   #step({ stage, ranks, scores, end }, candidate) {
-    const ranked = Object.entries(ranks).map(([name, n]) => `${placeName(name)} ${t("why.place", { n })}`);
-    const scored = Object.entries(scores).map(([name, n]) => `${t(`column.${name}`)} ${shortNumber(n)}`);
+    const names = [...new Set([...Object.keys(ranks), ...Object.keys(scores)])];
     return h(
       "li",
       { data: { end } },
       h("span", { class: "step-name", title: stage }, stageName(stage)),
-      h("span", { class: "facts" }, [...ranked, ...scored].join(" · ")),
+      h("span", { class: "facts" }, names.map((name) => measured(name, ranks[name], scores[name])).join(" · ")),
       h("span", { class: "end" }, ...this.#end(end, candidate)),
     );
   }
@@ -224,10 +223,15 @@ function numberCell(candidate, name) {
 }
 
 const PLACE = { vector: "vector", keyword: "keyword", fused: "fused", rerank: "reranked", final: "selected" };
-const PLACE_NAMES = { collected: "", reranked: "", merged: "", selected: "" }; // the stage says it
+const STAGE_PLACES = ["collected", "reranked", "merged", "selected"]; // the stage says of what
 
-function placeName(name) {
-  return PLACE_NAMES[name] ?? named("column", name);
+/** One column at one stage: "Meaning 0.91 #3"; places in the list of the stage are written out. */
+function measured(name, rank, score) {
+  if (STAGE_PLACES.includes(name)) return t("why.place", { n: rank });
+  const parts = [named("column", name)];
+  if (score !== undefined) parts.push(shortNumber(score));
+  if (rank !== undefined) parts.push(`#${rank}`);
+  return parts.join(" ");
 }
 
 function sortName(column) {

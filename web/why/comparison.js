@@ -52,7 +52,9 @@ export class Comparison {
     if (known && ENDED.includes(known.status)) return;
     if (known) this.#fork = { run_id: known.id, session_id: known.session_id, message_id: known.message_id };
     await this.#follow(signal);
-    if (!signal.aborted) await this.#compare(signal);
+    if (signal.aborted) return;
+    await this.#compare(signal);
+    this.#say("");
   }
 
   async #follow(signal) {

@@ -50,13 +50,13 @@ function changeRow(name, [before, after]) {
 }
 
 function stageElement(stage) {
-  const names = Object.entries(stage.changed ?? {});
+  const names = changedParts(stage.changed ?? {});
   return h(
     "li",
     { class: "stage", data: { stage: stage.stage } },
     h("div", { class: "stage-head" }, h("h4", { title: stage.stage }, stageName(stage.stage)), h("span", { class: "stage-facts" }, facts(stage).join(" · "))),
     names.length
-      ? h("dl", {}, ...names.flatMap(([name, [before, after]]) => [h("dt", {}, name), h("dd", {}, `${told(before)} → ${told(after)}`)]))
+      ? h("dl", {}, ...names.flatMap(([name, before, after]) => [h("dt", {}, name), h("dd", {}, `${told(before)} → ${told(after)}`)]))
       : null,
     list("entered", t("diff.entered"), stage.entered, (one) => [passage(one), ...placed(one), ...why(one, "diff.before")]),
     list("left", t("diff.left"), stage.left, (one) => [passage(one), ...placed(one), ...why(one, "diff.why")]),
@@ -67,6 +67,19 @@ function stageElement(stage) {
     ]),
   );
 }
+
+/** Name, value before and after; of objects only the fields that differ. */
+export function changedParts(channels) {
+  return Object.entries(channels).flatMap(([channel, [before, after]]) => {
+    if (!isObject(before) || !isObject(after)) return [[channel, before, after]];
+    const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+    return fields
+      .filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]))
+      .map((field) => [`${channel}.${field}`, before[field], after[field]]);
+  });
+}
+
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
 function told(value) {
   return value === null || value === undefined ? "–" : plainValue(value);

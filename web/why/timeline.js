@@ -22,17 +22,16 @@ export function timeline(trace, onFork) {
 function stageElement(stage, place, trace, onFork) {
   const item = h(
     "li",
-    { class: stage.inherited ? "stage inherited" : "stage", data: { stage: stage.stage } },
+    { class: "stage", data: { stage: stage.stage } },
     h(
       "div",
       { class: "stage-head" },
       h("h4", { title: stage.stage }, stageName(stage.stage)),
       h("span", { class: "stage-facts" }, facts(stage).join(" · ")),
+      bar(place),
       stage.can_fork ? forkButton(stage, trace, onFork) : null,
     ),
-    bar(place),
-    departures(stage.departures ?? {}),
-    recorded(stage),
+    h("div", { class: "stage-foot" }, recorded(stage), departures(stage.departures ?? {})),
   );
   return item;
 }
@@ -56,6 +55,7 @@ function hitsText(before, after) {
 
 /** Its times are in the text beside it, so the picture says nothing to a screen reader. */
 function bar({ from, width }) {
+  if (width === null) return h("div", { class: "bar-track", "aria-hidden": "true" });
   const fill = h("span", { class: "bar-fill" });
   // Through the object model: the page's policy refuses style attributes.
   fill.style.marginInlineStart = `${(from * 100).toFixed(2)}%`;

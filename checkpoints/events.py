@@ -51,6 +51,7 @@ class EventLog:
         self._journal = journal
         self._lock = threading.Lock()
         self._more: dict[str, dict[asyncio.AbstractEventLoop, asyncio.Future[None]]] = {}
+        self._abandoned: set[str] = set()
         self._closed = False
 
     async def read(self, run_id: str, *, after: int = 0) -> list[Event]:
@@ -67,8 +68,8 @@ class EventLog:
 
         `compact` leaves out what is void by now; their numbers are missing then.
 
-        Also ends, without an end event, when the log is closed (the run goes on in the next process), and
-        when the run is deleted meanwhile. Raises NotFound (run_not_found).
+        Also ends, without an end event, when the log is closed or the run is abandoned (it goes on in
+        another process), and when the run is deleted meanwhile. Raises NotFound (run_not_found).
         """
         last = after
         void = await self._journal.read(partial(read_voided, run_id=run_id)) if compact else set[int]()
@@ -77,7 +78,7 @@ class EventLog:
             while not over:
                 # Registered before the read: what is committed in between wakes this future.
                 more = self._register(run_id)
-                closing = self._closed
+                closing = self._closed or run_id in self._abandoned
                 try:
                     events, over = await self._journal.read(
                         partial(read_events, run_id=run_id, after=last, limit=MOST_PER_READ)
@@ -115,6 +116,11 @@ class EventLog:
                 loop.call_soon_threadsafe(_resolve, future)
             except RuntimeError:  # the loop was closed: nobody follows from there
                 continue
+
+    def abandon(self, run_id: str) -> None:
+        """Nothing more comes from this process: end every `follow` of the run, as `close` does."""
+        self._abandoned.add(run_id)
+        self.wake(run_id)
 
     def close(self) -> None:
         """End every `follow` once it has delivered what is stored."""

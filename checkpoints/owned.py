@@ -1,13 +1,15 @@
-"""A run that this process owns: its one graph task, how it is asked to end, and how long it may take to."""
+"""A run that this process owns: its one graph task, what it waits for, how it is asked to end."""
 
 import asyncio
 import logging
+from typing import Any, Literal
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphDrained
 from langgraph.runtime import RunControl
+from langgraph.types import Command
 
-from ..state import Asked, RagState
+from ..state import Ask, Asked, RagState
 from .events import RunEmitter
 
 logger = logging.getLogger(__name__)
@@ -19,12 +21,17 @@ STOP_GRACE_S = 0.15
 LAST_WORDS_S = 0.05
 
 
+# One of the places of those that are resumed; the end of the runs before it in its session; a person, whose
+# answer an interrupted node needs; room on the disk.
+WaitsFor = Literal["place", "turn", "person", "room"]
+
+
 class OwnedRun:
-    """A run that this process owns."""
+    """A run that this process owns. While it waits for something it has no task."""
 
     emitter: RunEmitter
 
-    def __init__(self, asked: Asked, *, waits: bool = False) -> None:
+    def __init__(self, asked: Asked, *, waits: WaitsFor | None = None) -> None:
         self.id = asked["run_id"]
         self.asked = asked
         self.config = RunnableConfig(
@@ -32,12 +39,19 @@ class OwnedRun:
             metadata={"run_id": self.id},
             recursion_limit=RECURSION_LIMIT,
         )
+        # What the graph is called with. An answer to an interrupt goes in here, as Command(resume=...).
+        self.given: Ask | Command[Any] = Ask(request=asked)
+        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waits = waits
+        self.stop_asked = False
+        self.lost_something = False  # for want of room: what is stored is where it goes on from
+        self.renew()
+
+    def renew(self) -> None:
+        """As before its graph was called."""
         self.control = RunControl()
         self.graph: asyncio.Task[RagState] | None = None
-        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.cancelled = asyncio.Event()
-        self.waits = waits  # for one of the places of those that are resumed
-        self.stop_asked = False
         self.over_limit = False
 
     @property

@@ -1,13 +1,18 @@
 """Whether a write failed for want of room, and whether there is room again."""
 
+import asyncio
 import errno
 import os
 import resource
 import sqlite3
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import StorageFull
+
+if TYPE_CHECKING:
+    from .journal import Journal
 
 # SQLite says `disk I/O error` for a full quota, for a file at its size limit, and for a broken disk alike.
 # https://sqlite.org/rescode.html#extrc
@@ -65,3 +70,18 @@ def _has_room(path: Path) -> bool:
     except OSError as error:
         return error.errno not in NO_ROOM
     return True
+
+
+async def until_room(journal: "Journal", *, first_s: float, longest_s: float) -> None:
+    """Returns once the journal has taken what a question needs. Tries after `first_s`, then after twice as
+    long each time, up to `longest_s`. Raises JournalClosed."""
+    pause = first_s
+    while True:
+        await asyncio.sleep(pause)
+        try:
+            await journal.write(take_room)
+            await journal.write(give_room)
+        except StorageFull:
+            pause = min(2 * pause, longest_s)
+        else:
+            return

@@ -1,4 +1,4 @@
-"""The rows of a run: how it begins, is counted when resumed, is asked to stop, and ends."""
+"""The rows of a run: how it begins, is counted when resumed, waits, and ends."""
 
 import json
 import sqlite3
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from ..errors import Conflict, NotFound
+from ..errors import NotFound
 from ..state import Asked
 from .clock import milliseconds_between, now
 from .event_rows import insert_event, interrupted, read_told, to_body
-from .sessions import MessageStatus, busy, read_session, title_from
+from .sessions import MessageStatus, read_session, title_from
 
 FinalStatus = Literal["complete", "stopped", "failed"]
 RunStatus = MessageStatus | Literal["stopping", "queued"]
@@ -31,17 +31,19 @@ class End:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """What was stored with the end."""
+    """What was stored with the end. `next` is the run of the session whose turn has come by it."""
 
     answer: str
     timing: dict[str, Any]
+    next: "RunRow | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
     """One run. `resumes` counts the starts in a row that found it at the same checkpoint.
 
-    `kept` is what retention has left of its record: all of it, the last checkpoint, nothing but the message.
+    `started_at` is when its turn came, if it had to wait for one. `kept` is what retention has left of its
+    record: all of it, the last checkpoint, nothing but the message.
     """
 
     id: str
@@ -51,6 +53,7 @@ class RunRow:
     asked: Asked
     resumes: int
     created_at: str
+    started_at: str | None
     ended_at: str | None
     timing: dict[str, Any] | None
     forked_from: str | None
@@ -58,38 +61,33 @@ class RunRow:
     kept: Kept
 
 
-def insert_run(connection: sqlite3.Connection, *, asked: Asked) -> str:
-    """Both messages, the run and its first event. Returns the id of the run to follow: the one that the
-    same request has started before, if it has.
+def insert_run(
+    connection: sqlite3.Connection, *, asked: Asked, status: Literal["running", "queued"] = "running"
+) -> str:
+    """Both messages, the run and its first event. Returns the id of the run.
 
-    Raises NotFound (session_not_found), Conflict (session_busy; request_id_taken by another question).
+    Raises NotFound (session_not_found).
     """
     session_id = asked["session_id"]
     session = read_session(connection, session_id=session_id, tenant_id=asked["tenant_id"])
-    if earlier := _run_of_request(connection, asked):
-        return earlier
-    going_on = connection.execute(
-        "select message_id from runs where session_id = ? and ended_at is null and forked_from is null",
-        (session_id,),
-    ).fetchone()
-    if going_on is not None:
-        raise busy(going_on[0])
     moment = now()
     connection.execute(
         "insert into runs (id, session_id, message_id, user_message_id, request_id, status, asked, "
-        "created_at) values (?, ?, ?, ?, ?, 'running', ?, ?)",
+        "created_at) values (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             asked["run_id"],
             session_id,
             asked["message_id"],
             asked["user_message_id"],
             asked["request_id"],
+            status,
             json.dumps(asked, ensure_ascii=False),
             moment,
         ),
     )
     _insert_message(connection, asked, asked["user_message_id"], "user", asked["query"], "complete", moment)
-    _insert_message(connection, asked, asked["message_id"], "assistant", "", "running", moment)
+    shown: MessageStatus = "waiting" if status == "queued" else "running"
+    _insert_message(connection, asked, asked["message_id"], "assistant", "", shown, moment)
     insert_event(
         connection,
         run_id=asked["run_id"],
@@ -119,27 +117,34 @@ def read_run(connection: sqlite3.Connection, *, run_id: str) -> RunRow:
     return _to_row(row)
 
 
-def read_unfinished(connection: sqlite3.Connection) -> list[RunRow]:
-    rows = connection.execute(f"select {_COLUMNS} from runs where ended_at is null order by created_at, id")
+def read_unfinished(connection: sqlite3.Connection, *, session_id: str | None = None) -> list[RunRow]:
+    """In the order in which they were asked; of one session, or of all."""
+    rows = connection.execute(
+        f"select {_COLUMNS} from runs where ended_at is null and (?1 is null or session_id = ?1) "
+        "order by (select position from messages where messages.id = runs.message_id)",
+        (session_id,),
+    )
     return [_to_row(row) for row in rows]
 
 
-def ask_to_stop(connection: sqlite3.Connection, *, session_id: str, message_id: str) -> RunRow:
-    """The run as it stands after asking: one that has ended stays as it is.
+def start_next(connection: sqlite3.Connection, *, session_id: str) -> RunRow | None:
+    """The turn of the first in line, if none of the session goes on. Forks take no turns."""
+    unfinished = [row for row in read_unfinished(connection, session_id=session_id) if not row.forked_from]
+    if not unfinished or any(row.status != "queued" for row in unfinished):
+        return None
+    first = unfinished[0]
+    connection.execute("update runs set status = 'running', started_at = ? where id = ?", (now(), first.id))
+    connection.execute("update messages set status = 'running' where id = ?", (first.message_id,))
+    return read_run(connection, run_id=first.id)
 
-    Raises NotFound (message_not_found).
-    """
-    key = (session_id, message_id)
-    connection.execute(
-        "update runs set status = 'stopping' where session_id = ? and message_id = ? and ended_at is null",
-        key,
-    )
-    row = connection.execute(
-        f"select {_COLUMNS} from runs where session_id = ? and message_id = ?", key
-    ).fetchone()
-    if row is None:
-        raise NotFound(f"There is no answer {message_id[:40]!r} in this session.", code="message_not_found")
-    return _to_row(row)
+
+def set_waiting(connection: sqlite3.Connection, *, run_id: str) -> RunRow:
+    """The run waits for a person, and its message says so; not if it has been asked to stop."""
+    connection.execute("update runs set status = 'waiting' where id = ? and status = 'running'", (run_id,))
+    row = read_run(connection, run_id=run_id)
+    if row.status == "waiting":
+        connection.execute("update messages set status = 'waiting' where id = ?", (row.message_id,))
+    return row
 
 
 def count_resume(connection: sqlite3.Connection, *, run_id: str, checkpoint_id: str) -> RunRow:
@@ -158,14 +163,15 @@ def forgive_resumes(connection: sqlite3.Connection) -> None:
 
 
 def end_run(connection: sqlite3.Connection, *, run_id: str, end: End) -> Ended:
-    """Close what is open, tell the end, and store the final message: all of it or nothing."""
+    """Close what is open, tell the end, store the final message, and give the turn to the next in line of the
+    session: all of it or nothing."""
     row = read_run(connection, run_id=run_id)
     if row.ended_at is not None:
         raise RuntimeError(f"run {run_id} has ended before")
     told = read_told(connection, run_id=run_id)
     moment = now()
     timing = {
-        "total_ms": round(milliseconds_between(row.created_at, moment), 1),
+        "total_ms": round(milliseconds_between(row.started_at or row.created_at, moment), 1),
         "stages_ms": {node: round(ms, 1) for node, ms in end.stages_ms.items()},
     }
     bodies = [("tool_result", to_body("", interrupted(call), {})) for call in told.open_calls]
@@ -193,18 +199,19 @@ def end_run(connection: sqlite3.Connection, *, run_id: str, end: End) -> Ended:
     )
     if row.forked_from is None:  # a fork is no part of the conversation
         connection.execute("update sessions set updated_at = ? where id = ?", (moment, row.session_id))
-    return Ended(answer=told.answer_text, timing=timing)
+    next = start_next(connection, session_id=row.session_id)
+    return Ended(answer=told.answer_text, timing=timing, next=next)
 
 
 _COLUMNS = (
-    "id, session_id, message_id, status, asked, resumes, created_at, ended_at, timing, forked_from, "
-    "fork_stage, kept"
+    "id, session_id, message_id, status, asked, resumes, created_at, started_at, ended_at, timing, "
+    "forked_from, fork_stage, kept"
 )
 
 
 def _to_row(row: tuple[Any, ...]) -> RunRow:
-    id, session_id, message_id, status, asked, resumes, created_at, ended_at, timing, *rest = row
-    forked_from, fork_stage, kept = rest
+    id, session_id, message_id, status, asked, resumes, created_at, started_at, ended_at, *rest = row
+    timing, forked_from, fork_stage, kept = rest
     return RunRow(
         id=id,
         session_id=session_id,
@@ -213,29 +220,13 @@ def _to_row(row: tuple[Any, ...]) -> RunRow:
         asked=cast(Asked, json.loads(asked)),
         resumes=resumes,
         created_at=created_at,
+        started_at=started_at,
         ended_at=ended_at,
         timing=json.loads(timing) if timing else None,
         forked_from=forked_from,
         fork_stage=fork_stage,
         kept=kept,
     )
-
-
-def _run_of_request(connection: sqlite3.Connection, asked: Asked) -> str | None:
-    """The run that the same request has started. Raises Conflict (request_id_taken)."""
-    earlier = connection.execute(
-        "select id, json_extract(asked, '$.query') from runs where session_id = ? and request_id = ?",
-        (asked["session_id"], asked["request_id"]),
-    ).fetchone()
-    if earlier is None:
-        return None
-    run_id, query = earlier
-    if query != asked["query"]:
-        raise Conflict(
-            "Another question of this session has this request_id: leave it out, or make a new one.",
-            code="request_id_taken",
-        )
-    return run_id
 
 
 def _insert_message(

@@ -3,31 +3,48 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.graph.state import CompiledStateGraph
 
 from ..context import Context
-from ..errors import DependencyFailed, HeadraceError
-from ..state import Ask, Asked, RagState
+from ..errors import DependencyFailed, HeadraceError, StorageFull
+from ..state import Asked, RagState
 from .event_rows import Told, read_told
 from .events import EventLog, RunEmitter
 from .journal import Journal, JournalClosed
-from .owned import OwnedRun, until_over
+from .line import OnBusy, ask_to_stop, enter, stop_session
+from .owned import OwnedRun, WaitsFor, until_over
+from .places import Places
+from .room import storage_full, until_room
 from .run_rows import (
     End,
-    ask_to_stop,
+    RunRow,
     count_resume,
     end_run,
     forgive_resumes,
-    insert_run,
     read_run,
     read_unfinished,
+    set_waiting,
+    start_next,
 )
+from .saver import CheckpointTooNew
 from .sessions import Message, Sessions
-from .verdicts import check_answer, completion, failure, failure_of, unfinished_tasks
+from .verdicts import (
+    STOPPED,
+    awaits_person,
+    check_answer,
+    completion,
+    failure,
+    failure_of,
+    has_interrupt,
+    lacks_room,
+    unfinished_tasks,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +58,12 @@ CANCEL_PATIENCE_S = 3.0
 DRAIN_GRACE_S = 4.0
 # A run found unfinished this often at the same checkpoint has probably brought the process down itself.
 MOST_RESUMES = 3
-RESUMED_AT_ONCE = 4
+RESUMED_AT_ONCE = 8
+# So many are taken over before the loop is given to others.
+TAKEN_AT_ONCE = 100
+# How soon after a write without room it is tried again, and how long at most between two tries.
+ROOM_FIRST_S = 0.5
+ROOM_LONGEST_S = 10.0
 
 
 class Runs:
@@ -57,6 +79,7 @@ class Runs:
         *,
         cancel_patience_s: float = CANCEL_PATIENCE_S,
         most_resumes: int = MOST_RESUMES,
+        room_first_s: float = ROOM_FIRST_S,
     ) -> None:
         self._journal = journal
         self._events = events
@@ -66,22 +89,28 @@ class Runs:
         self._make_context = make_context
         self._patience_s = cancel_patience_s
         self._most_resumes = most_resumes
+        self._room_first_s = room_first_s
         self._owned: dict[str, OwnedRun] = {}
+        self._too_new: dict[str, CheckpointTooNew] = {}  # runs that only a newer program can go on with
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._slots = asyncio.Semaphore(RESUMED_AT_ONCE)
+        self._places = Places(RESUMED_AT_ONCE, partial(self._own, told=None), self._spawn)
+        self._watch: asyncio.Task[None] | None = None  # for room, while runs wait for some
         self._draining = False
 
-    async def start(self, asked: Asked) -> str:
+    async def start(self, asked: Asked, *, on_busy: OnBusy = "reject") -> str:
         """Store the question and start to answer it. Returns the id of the run to follow: that of the
         first try, if the same request comes again.
 
-        Raises NotFound (session_not_found), Conflict (session_busy, details.message_id), DependencyFailed
-        (shutting_down).
+        While the session answers another one, `queue` lets it wait for its turn, and `stop` stops that one
+        and all that wait.
+
+        Raises NotFound (session_not_found), Conflict (session_busy, details.message_id; queue_full;
+        request_id_taken), DependencyFailed (shutting_down), StorageFull.
         """
         if self._draining:
             raise _shutting_down()
         # In a task of its own: a caller that goes away after the commit must not leave a run unowned.
-        return await asyncio.shield(self._spawn(self._start(asked)))
+        return await asyncio.shield(self._spawn(self._start(asked, on_busy)))
 
     def adopt(self, asked: Asked) -> None:
         """Go on with a run that is stored with its first events and perhaps a checkpoint, such as a fork.
@@ -92,31 +121,50 @@ class Runs:
             raise _shutting_down()
         if asked["run_id"] in self._owned:
             return  # found unfinished between its storing and this call: at a start both happen at once
-        run = self._owned[asked["run_id"]] = OwnedRun(asked)
-        self._spawn(self._own(run, None))
+        self._spawn(self._own(self._take(asked), None))
 
     async def resume_unfinished(self) -> int:
-        """Take over the runs that the last process left, a few at a time. Returns how many."""
+        """Take over the runs that the last process left, a few at a time; those that wait for their turn or
+        for a person go on waiting. Returns how many."""
         rows = await self._journal.read(read_unfinished)
         left = [row for row in rows if row.id not in self._owned]
-        for row in left:
-            run = self._owned[row.id] = OwnedRun(row.asked, waits=True)
-            self._spawn(self._resume_in_turn(run))
+        for number, row in enumerate(left, start=1):
+            waits = _waits_for(row)
+            run = self._take(row.asked, waits)
+            if waits == "place":
+                self._places.wait_for_one(run)
+            if number % TAKEN_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        await self._look_again(left)
         return len(left)
 
     async def stop(self, session_id: str, message_id: str) -> str:
         """Ask an answer to stop; waits a little for its end. Returns the status of the run then.
 
-        Harmless when the run has ended. Raises NotFound (message_not_found).
+        Harmless when the run has ended. Raises NotFound (message_not_found), StorageFull: it is stopped all
+        the same then, unless the process ends before there is room.
         """
-        row = await self._journal.write(partial(ask_to_stop, session_id=session_id, message_id=message_id))
-        run = self._owned.get(row.id)
-        if run is None or row.ended_at is not None:
-            return row.status
-        run.stop()
-        self._spawn(self._resume(run))  # nothing, unless the run still waits for its turn
-        await asyncio.wait({run.over}, timeout=STOP_WAIT_S)
+        asking = partial(ask_to_stop, session_id=session_id, message_id=message_id)
+        try:
+            row = await self._journal.write(asking)
+        except StorageFull:
+            for run in self._owned.values():
+                if run.asked["message_id"] == message_id:
+                    run.stop()
+            raise
+        if run := self._carry_out_stop(row):
+            await asyncio.wait({run.over}, timeout=STOP_WAIT_S)
         return (await self._journal.read(partial(read_run, run_id=row.id))).status
+
+    async def stop_session(self, session_id: str) -> None:
+        """Stop all that goes on or waits in a session, forks too, and wait a little for their ends.
+
+        Raises StorageFull.
+        """
+        rows = await self._journal.write(partial(stop_session, session_id=session_id))
+        runs = [run for row in rows if (run := self._carry_out_stop(row))]
+        if runs:
+            await asyncio.wait({run.over for run in runs}, timeout=STOP_WAIT_S + self._patience_s)
 
     async def drain(self, *, grace_s: float = DRAIN_GRACE_S) -> None:
         """For SIGTERM: runs stop at their next step and are left for the next start; streams end.
@@ -124,6 +172,8 @@ class Runs:
         Returns within `grace_s` + `cancel_patience_s` + 1 seconds and a little.
         """
         self._draining = True
+        if self._watch is not None:
+            self._watch.cancel()
         for run in self._owned.values():
             run.control.request_drain("shutdown")
         if self._tasks:
@@ -132,21 +182,32 @@ class Runs:
             run.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=self._patience_s + 1)
-        await self._journal.write(forgive_resumes)
+        for run in list(self._owned.values()):
+            self._let_go(run)
+        try:
+            await self._journal.write(forgive_resumes)
+        except StorageFull:
+            logger.warning("no room to store that this shutdown was an orderly one")
         self._events.close()
 
     async def finished(self, run_id: str) -> Message:
         """Wait for the end and return the final message.
 
         Raises NotFound (run_not_found), DependencyFailed (shutting_down) when the run is left for the next
-        start.
+        start, CheckpointTooNew when it is left for a newer program.
         """
         if run := self._owned.get(run_id):
             await asyncio.shield(run.over)
         row = await self._journal.read(partial(read_run, run_id=run_id))
         if row.ended_at is None:
+            self.require_ours(run_id)
             raise _shutting_down()
         return await self._sessions.message(row.message_id)
+
+    def require_ours(self, run_id: str) -> None:
+        """Raises CheckpointTooNew for a run that nothing more will come from before a newer program runs."""
+        if error := self._too_new.get(run_id):
+            raise CheckpointTooNew(error.message, details=error.details)
 
     async def get(self, run_id: str) -> dict[str, Any]:
         """`{id, session_id, message_id, status, created_at, ended_at, timing}`.
@@ -174,83 +235,172 @@ class Runs:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _start(self, asked: Asked) -> str:
-        run_id = asked["run_id"]
-        # Owned before it is stored: whoever sees it in the journal can stop it.
-        run = self._owned[run_id] = OwnedRun(asked)
+    def _take(self, asked: Asked, waits: WaitsFor | None = None) -> OwnedRun:
+        run = self._owned[asked["run_id"]] = OwnedRun(asked, waits=waits)
+        return run
+
+    def _let_go(self, run: OwnedRun) -> None:
+        if self._owned.get(run.id) is run:
+            del self._owned[run.id]
+        if not run.over.done():
+            run.over.set_result(None)
+
+    def _wake(self, run: OwnedRun) -> None:
+        """Whatever it waits for has come, or nobody waits for that any more."""
+        if run.waits is not None:
+            # In line nothing but the question was told; everywhere else the log has to be read.
+            told = Told(seq=1) if run.waits == "turn" else None
+            run.waits = None
+            self._spawn(self._own(run, told))
+
+    def _carry_out_stop(self, row: RunRow) -> OwnedRun | None:
+        """What has been asked of the rows; gives the run whose end is to come."""
+        run = self._owned.get(row.id)
+        if row.ended_at is not None:
+            if run is not None and run.waits == "turn":  # it has ended in line
+                self._events.wake(row.id)
+                self._let_go(run)
+            return None
+        # Nobody owns it: only a newer program can go on with it, or this one has not got to it yet.
+        run = run or self._take(row.asked, "place")
+        run.stop()
+        self._wake(run)
+        return run
+
+    async def _start(self, asked: Asked, on_busy: OnBusy) -> str:
+        # Owned before it is stored: whoever sees it in the journal can stop it, or give it its turn.
+        run = self._take(asked, "turn")
         try:
-            stored = await self._journal.write(partial(insert_run, asked=asked))
+            entered = await self._journal.write(partial(enter, asked=asked, on_busy=on_busy))
         except BaseException:
             self._let_go(run)
             raise
-        if stored != run_id:
+        for row in entered.stopped:
+            self._carry_out_stop(row)
+        if not entered.new:
             self._let_go(run)
-            return stored
-        self._spawn(self._own(run, Told(seq=1)))
-        return run_id
+        elif not entered.queued:
+            self._wake(run)
+        return entered.run_id
 
-    async def _resume_in_turn(self, run: OwnedRun) -> None:
-        async with self._slots:
-            await self._resume(run)
+    async def _look_again(self, taken: list[RunRow]) -> None:
+        """Those that were stopped before they were taken are let go; a line that stands still goes on."""
+        rows = await self._journal.read(read_unfinished)
+        unfinished = {row.id for row in rows}
+        for row in taken:
+            run = self._owned.get(row.id)
+            if run is not None and run.waits in ("turn", "person") and row.id not in unfinished:
+                self._let_go(run)
+        lines = {row.session_id for row in rows if row.status == "queued"}
+        for session_id in lines - {row.session_id for row in rows if row.status != "queued"}:
+            self._begin(await self._journal.write(partial(start_next, session_id=session_id)))
 
-    async def _resume(self, run: OwnedRun) -> None:
-        if run.waits:
-            run.waits = False
-            await self._own(run, None)
+    def _begin(self, row: RunRow | None) -> None:
+        """The turn of a run has come."""
+        if row is not None:
+            self._wake(self._owned.get(row.id) or self._take(row.asked, "turn"))
 
     async def _own(self, run: OwnedRun, told: Told | None) -> None:
-        """From here to its end the run is ours; `told` is None when another process has begun it."""
+        """From here to its end, or until it has to wait, the run is ours; `told` is None when it was begun
+        before."""
         try:
             end = await self._answer(run, told)
             if end is not None:
                 await self._end(run, end)
+        except StorageFull:
+            await self._pause(run)
+        except CheckpointTooNew as error:
+            logger.error("%s", error.message)
+            self._too_new[run.id] = error
+            self._events.abandon(run.id)
         except JournalClosed:
             logger.warning("run %s was cut off by the shutdown and resumes at the next start", run.id)
         except Exception:
             logger.exception("run %s could not be brought to its end; it resumes at the next start", run.id)
         finally:
-            self._let_go(run)
-
-    def _let_go(self, run: OwnedRun) -> None:
-        self._owned.pop(run.id, None)
-        if not run.over.done():
-            run.over.set_result(None)
+            if run.waits is None:
+                self._let_go(run)
 
     async def _answer(self, run: OwnedRun, told: Told | None) -> End | None:
-        """Run the graph. None: the run goes on in the next process."""
+        """Run the graph. None: the run waits, or goes on in the next process."""
         if self._draining:
             return None
         if told is None:
+            row = await self._journal.read(partial(read_run, run_id=run.id))
+            if row.ended_at is not None:
+                return None
             told = await self._journal.read(partial(read_told, run_id=run.id))
+            run.emitter = RunEmitter(self._events, run.id, told)
+            if row.status == "stopping" or run.stop_asked:
+                return STOPPED
             if end := await self._take_over(run, told):
                 return end
+            if run.waits is not None:
+                return None
         else:
             run.emitter = RunEmitter(self._events, run.id, told)
         if run.stop_asked:
-            return End(status="stopped", response_type="stop")
+            return STOPPED
         run.graph = asyncio.create_task(self._invoke(run))
         await until_over(run, self._patience_s)
         return await self._verdict(run)
 
     async def _take_over(self, run: OwnedRun, told: Told) -> End | None:
-        """Void what the last process had begun and not finished; an end if there is nothing to go on with."""
-        run.emitter = RunEmitter(self._events, run.id, told)
+        """Void what was begun and is not finished; an end if there is nothing to go on with."""
         newest = await self._saver.aget_tuple(run.config)
-        checkpoint_id = newest.checkpoint["id"] if newest else ""
-        row = await self._journal.write(partial(count_resume, run_id=run.id, checkpoint_id=checkpoint_id))
+        if has_interrupt(newest) and awaits_person(await self._graph.aget_state(run.config)):
+            return await self._wait_for_person(run)
+        if run.lost_something:
+            await self._journal.mend(run.id)
+            run.lost_something = False
+        elif end := await self._count(run, newest.checkpoint["id"] if newest else ""):
+            return end
         run.emitter.void(unfinished_tasks(told.tasks, newest))
+        logger.info("run %s resumes", run.id)
+        return None
+
+    async def _count(self, run: OwnedRun, checkpoint_id: str) -> End | None:
+        row = await self._journal.write(partial(count_resume, run_id=run.id, checkpoint_id=checkpoint_id))
         if row.status == "stopping":
-            return End(status="stopped", response_type="stop")
+            return STOPPED
         if row.resumes > self._most_resumes:
             logger.error("run %s: %d starts ended at the same step, so it is given up", run.id, row.resumes)
             return failure(run, "run_given_up", 500, times=row.resumes)
-        logger.info("run %s resumes", run.id)
         return None
+
+    async def _wait_for_person(self, run: OwnedRun) -> End | None:
+        """The graph has interrupted itself. Who answers puts a Command into `run.given` and wakes the run."""
+        row = await self._journal.write(partial(set_waiting, run_id=run.id))
+        if run.stop_asked or row.status == "stopping":
+            return STOPPED
+        run.renew()
+        run.waits = "person"
+        return None
+
+    async def _pause(self, run: OwnedRun) -> None:
+        """Something of the run could not be stored: it goes on from what is, once there is room."""
+        if self._draining:
+            return
+        logger.warning("run %s pauses: there is no room to store its events", run.id)
+        if run.graph is not None and not run.graph.done():
+            # Two at work on one thread would spoil it, so this takes as long as it takes.
+            run.cancel()
+            await asyncio.wait({run.graph})
+        run.renew()
+        run.lost_something = True
+        run.waits = "room"
+        if self._watch is None or self._watch.done():
+            self._watch = self._spawn(self._watch_for_room())
+
+    async def _watch_for_room(self) -> None:
+        await until_room(self._journal, first_s=self._room_first_s, longest_s=ROOM_LONGEST_S)
+        for run in [run for run in self._owned.values() if run.waits == "room"]:
+            self._places.wait_for_one(run)
 
     async def _invoke(self, run: OwnedRun) -> RagState:
         # The same input with the same run id: LangGraph goes on from the newest checkpoint, if there is one.
         state = await self._graph.ainvoke(
-            Ask(request=run.asked),
+            run.given,
             run.config,
             context=self._make_context(run.emitter, run.asked),
             durability="sync",
@@ -261,7 +411,7 @@ class Runs:
     async def _verdict(self, run: OwnedRun) -> End | None:
         """What the end of the graph means. A person who asked to stop gets a stop, whatever else happened."""
         if run.stop_asked:
-            return End(status="stopped", response_type="stop", stages_ms=await self._stages(run))
+            return replace(STOPPED, stages_ms=await self._stages(run))
         if run.over_limit:
             limit = run.asked["run_limit_s"]
             return failure(run, "run_limit", 504, stages=await self._stages(run), limit=limit)
@@ -270,7 +420,11 @@ class Runs:
         if run.graph is None or not run.graph.done() or run.graph.cancelled():
             logger.error("run %s was cancelled, but not by its owner", run.id)
             return failure(run, "internal_error", 500)
+        if lacks_room(run):
+            raise storage_full()
         match run.graph.exception() or run.emitter.failure:
+            case None if INTERRUPT in run.graph.result():
+                return await self._wait_for_person(run)
             case None:
                 return completion(run.graph.result())
             case JournalClosed() as error:
@@ -289,6 +443,8 @@ class Runs:
         run.emitter.close()
         ended = await self._journal.write(partial(end_run, run_id=run.id, end=end))
         self._events.wake(run.id)
+        self._too_new.pop(run.id, None)
+        self._begin(ended.next)
         check_answer(run, ended.answer)
         logger.info(
             "run %s %s outcome=%s total_ms=%.0f stages_ms=%s",
@@ -310,3 +466,14 @@ def _shutting_down() -> DependencyFailed:
     return DependencyFailed(
         "headrace", "the server is shutting down; ask again in a moment", code="shutting_down"
     )
+
+
+def _waits_for(row: RunRow) -> WaitsFor:
+    """What an unfinished run waits for at a start."""
+    match row.status:
+        case "queued":
+            return "turn"
+        case "waiting":
+            return "person"
+        case _:
+            return "place"

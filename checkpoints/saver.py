@@ -25,7 +25,9 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.constants import START
+from langgraph.pregel._checkpoint import LATEST_VERSION
 
+from ..errors import Conflict
 from .journal import Work
 from .schema import THREAD_TABLES, delete_threads
 
@@ -49,6 +51,12 @@ PendingWrites = list[PendingWrite]
 # A value in a checkpoint: [type, bytes] itself, the hash of its row, or for the input one of these for each
 # channel it sets.
 Entry = list[Any] | bytes | dict[str, Any]
+
+
+class CheckpointTooNew(Conflict):
+    """A newer LangGraph has written the checkpoint: to guess what it means could damage the run."""
+
+    code = "checkpoint_too_new"
 
 
 class Queue(Protocol):
@@ -408,6 +416,7 @@ class JournalSaver(BaseCheckpointSaver[int]):
     def _to_tuple(self, connection: sqlite3.Connection, row: Sequence[Any]) -> CheckpointTuple:
         thread_id, ns, checkpoint_id, parent_id, type, packed = row
         body = self.serde.loads_typed(_unpacked(type, packed))
+        _check_version(thread_id, body["checkpoint"]["v"])
         values = {name: self._load(connection, thread_id, entry) for name, entry in body["values"].items()}
         return CheckpointTuple(
             config=_config(thread_id, ns, checkpoint_id),
@@ -525,6 +534,15 @@ def _store(connection: sqlite3.Connection, thread_id: str, value: Encoded) -> En
             "insert into checkpoint_values values (?, ?, ?, ?)", (thread_id, hash, *_packed(value))
         )
     return hash
+
+
+def _check_version(thread_id: str, version: int) -> None:
+    if version > LATEST_VERSION:
+        raise CheckpointTooNew(
+            f"Run {thread_id[:40]} stands at a checkpoint of format {version}, this program knows "
+            f"{LATEST_VERSION}: start the newer program to go on with it, or stop it.",
+            details={"format": version, "known": LATEST_VERSION},
+        )
 
 
 def _hashes(entries: Iterable[Entry]) -> set[bytes]:

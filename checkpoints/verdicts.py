@@ -5,8 +5,9 @@ from collections.abc import Iterable
 
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
+from langgraph.types import StateSnapshot
 
-from ..errors import HeadraceError
+from ..errors import HeadraceError, StorageFull
 from ..state import RagState
 from .event_rows import TaskTag
 from .owned import OwnedRun
@@ -38,6 +39,31 @@ def unfinished_tasks(tasks: Iterable[TaskTag], newest: CheckpointTuple | None) -
     finished = {task_id for task_id, channel, _ in writes if channel not in (ERROR, INTERRUPT, RESUME)}
     started_from = newest.checkpoint["id"]
     return [t for t in tasks if t["checkpoint_id"] >= started_from and t["task_id"] not in finished]
+
+
+def awaits_person(snapshot: StateSnapshot) -> bool:
+    """Whether nothing is left to do before somebody answers an interrupt."""
+    open_tasks = [task for task in snapshot.tasks if task.result is None]
+    return any(task.interrupts for task in open_tasks) and all(task.interrupts for task in open_tasks)
+
+
+def has_interrupt(newest: CheckpointTuple | None) -> bool:
+    return any(channel == INTERRUPT for _, channel, _ in (newest.pending_writes or [] if newest else []))
+
+
+def lacks_room(run: OwnedRun) -> bool:
+    """Whether anything of the run could not be stored for want of room, whatever its nodes made of that."""
+    if isinstance(run.emitter.failure, StorageFull):
+        return True
+    if run.graph is None or not run.graph.done() or run.graph.cancelled():
+        return False
+    error = run.graph.exception()
+    while error is not None and not isinstance(error, StorageFull):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+STOPPED = End(status="stopped", response_type="stop")
 
 
 def completion(state: RagState) -> End:

@@ -11,6 +11,18 @@ from .shapes import Events, Trace
 from .stages import stages_of
 from .times import wire_time_of
 
+# Ids, names of stages and the like. A key such as "none" or "x", which local servers are given, must not
+# change them.
+OUR_WORDS = frozenset(
+    {
+        *("id", "session_id", "message_id", "chunk_id", "document_id", "kb_id", "checkpoint_id"),
+        *("forked_from", "fork_stage", "forks", "merged_into", "other", "shown_in", "alias"),
+        *("status", "kept", "outcome", "stage", "progress", "reads", "writes", "intent", "rerank_verdict"),
+        *("code", "kind", "match_type", "marks", "fate", "merged_by", "reason", "role", "missing"),
+        *("created_at", "ended_at", "started_at", "first_at", "last_at"),
+    }
+)
+
 
 def build_trace(recorded: Recorded) -> Trace:
     """Work in proportion to what was recorded; nothing is asked of a model or a store."""
@@ -66,12 +78,12 @@ def _missing(recorded: Recorded) -> list[str]:
 
 
 def _without_secrets(value: Any, hide: Callable[[str], str]) -> Any:
-    """Every text of it, wherever it stands: a question, a document or a server's message may hold a key."""
+    """Every text from outside, wherever it stands: a question, a document, a server's message may hold a key."""
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, dict):
         parts = cast("dict[str, Any]", value)
-        return {name: _without_secrets(part, hide) for name, part in parts.items()}
+        return {n: part if n in OUR_WORDS else _without_secrets(part, hide) for n, part in parts.items()}
     if isinstance(value, list):
         return [_without_secrets(part, hide) for part in cast("list[Any]", value)]
     return value

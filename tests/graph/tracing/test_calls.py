@@ -155,3 +155,11 @@ async def test_no_secret_is_in_a_trace_wherever_it_was_typed(query: str) -> None
     assert ADDRESS not in told
     assert "密钥 …，地址 http://…/v1" in told
     assert by_role(trace)["chat"]["exact"] is True
+
+
+async def test_a_key_that_is_a_word_of_ours_leaves_ids_and_stages_alone() -> None:
+    run, _, _ = await answered()
+    trace = build_trace(replace(run, hide=hides("chat", "a", "done", "差旅")))
+    assert by_role(trace)["chat"]["stage"] == "generate_answer"
+    assert (trace["stages"][0]["progress"], trace["candidates"][0]["chunk_id"]) == ("done", "a")
+    assert "差旅" not in json.dumps(trace, ensure_ascii=False)

@@ -73,12 +73,12 @@ def _missing(recorded: Recorded) -> list[str]:
         missing.append(f"The texts of {len(texts)} selected passages are gone: prompts stand without them.")
     gone = {hit["document_id"] for hit in all_hits(state)} - {*recorded.documents}
     if gone:
-        missing.append(f"{len(gone)} documents of the candidates were deleted since.")
+        missing.append(f"Deleted since: documents that candidates came from ({len(gone)}).")
     return missing
 
 
 def _without_secrets(value: Any, hide: Callable[[str], str]) -> Any:
-    """Every text from outside, wherever it stands: a question, a document, a server's message may hold a key."""
+    """Every text from outside, wherever it stands: a document or a server's message may hold a key."""
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, dict):

@@ -335,7 +335,7 @@ def test_a_document_that_was_deleted_since_is_still_called_by_its_name(
     trace = trace_of(client, run_id)
     assert trace["candidates"][0]["document_title"] == "制度.md"
     assert "食堂午餐每份十二元" in trace["candidates"][0]["snippet"]
-    assert trace["missing"] == ["1 documents of the candidates were deleted since."]
+    assert trace["missing"] == ["Deleted since: documents that candidates came from (1)."]
 
 
 @pytest.mark.parametrize(("kept", "code"), [("nothing", "run_trimmed"), ("erased", "run_erased")])

@@ -208,4 +208,4 @@ async def test_a_deleted_document_is_called_as_the_answer_called_it() -> None:
     assert candidate(trace, "a")["document_title"] == "旧制度.md"
     assert (candidate(trace, "b")["document_title"], candidate(trace, "b")["snippet"]) == ("", "")
     assert "The texts of 3 selected passages are gone: prompts stand without them." in trace["missing"]
-    assert "3 documents of the candidates were deleted since." in trace["missing"]
+    assert "Deleted since: documents that candidates came from (3)." in trace["missing"]

@@ -15,7 +15,7 @@ from langgraph.constants import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
-from ..errors import BadRequest, Conflict, DependencyFailed, Gone
+from ..errors import BadRequest, Conflict, DependencyFailed
 from ..ids import new_id
 from ..state import Asked
 from .clock import now
@@ -141,17 +141,7 @@ class Forks:
         return forked
 
     async def _row(self, run_id: str) -> RunRow:
-        row = await self._journal.read(partial(read_run, run_id=run_id))
-        match row.kept:
-            case "erased":
-                raise Gone("The record of this run was erased: it cannot be forked.", code="run_erased")
-            case "nothing":
-                raise Gone(
-                    "The record of this run was removed to save space: ask the question again.",
-                    code="run_trimmed",
-                )
-            case _:
-                return row
+        return await self._journal.read(partial(read_recorded_run, run_id=run_id))
 
     async def _write_checkpoint(self, asked: Asked, point: _Point, state: Mapping[str, Any]) -> None:
         config = _thread(asked["run_id"])
@@ -174,7 +164,7 @@ class Forks:
             inherited = _reached(run, whole)
             reached = [*inherited[: inherited.index(after)], *reached] if after in inherited else reached
         if found is None:
-            raise _gone(stage, reached) if stage in reached else _not_reached(stage, reached)
+            raise _gone(stage, reached, run.kept) if stage in reached else _not_reached(stage, reached)
         return await self._to_point(run.id, found)
 
     async def _history(self, run_id: str) -> list[StateSnapshot]:
@@ -258,12 +248,12 @@ def _not_reached(stage: str, reached: list[str]) -> Conflict:
     )
 
 
-def _gone(stage: str, reached: list[str]) -> Conflict:
+def _gone(stage: str, reached: list[str], kept: str) -> Conflict:
     return Conflict(
         f"The checkpoint before {stage} is not kept any more: of old runs only the last one is. "
         "Fork from the first stage, or ask the question again.",
         code="checkpoint_gone",
-        details={"kept": "last", "reached": reached},
+        details={"kept": kept, "reached": reached},
     )
 
 

@@ -23,10 +23,11 @@ async def knowledge_qa(request: Request[Shared]) -> Response:
     body = await parse(request, KnowledgeQa)
     asked = await asked_in_session(stack, request.path_params["session_id"], body)
     # Not always the id in `asked`: the same request sent again goes on with its first run.
-    run_id = await stack.runs.start(asked)
+    run_id = await stack.runs.start(asked, on_busy=body.on_busy)
     if wants_json(request):
         return await _finished(stack, run_id)
     await _require_record(stack, run_id)
+    stack.runs.require_ours(run_id)
     return event_stream(run_frames(stack.events.follow(run_id), closing=stack.closing))
 
 
@@ -38,6 +39,7 @@ async def continue_stream(request: Request[Shared]) -> Response:
     after = event_id(request)
     message = await _answer(stack, request.path_params["session_id"], message_id)
     await _require_record(stack, message.run_id)
+    stack.runs.require_ours(message.run_id)
     if after > (last := await stack.events.last(message.run_id)):
         # To wait for what comes after it would leave out what comes before.
         raise Malformed(

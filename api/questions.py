@@ -25,10 +25,6 @@ async def asked_in_session(stack: Stack, session_id: str, body: KnowledgeQa) -> 
     """Raises BadRequest and its kinds: nothing of a refused question is stored."""
     session = await stack.sessions.get(session_id)
     _refuse_unbuilt(body.model_dump(include=set(NOT_YET)))
-    if body.on_busy != "reject":
-        raise BadRequest(
-            "on_busy can only be 'reject' yet: wait for the running answer, or stop it.", code="not_supported"
-        )
     query = _checked(body.query)
     given = session.kb_ids if body.knowledge_base_ids is None else body.knowledge_base_ids
     kb_ids = await _scope(stack, given, body.knowledge_ids)

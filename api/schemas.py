@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from ..checkpoints.line import LONGEST_LINE
 from .cleaning import without_controls
 
 MAX_QUESTION = 10_000
@@ -60,7 +61,12 @@ class KnowledgeQa(Body):
     images: list[Any] = []
     attachments: list[Any] = []
     quoted_context: Annotated[Text, Field(max_length=20_000)] | None = None
-    on_busy: Literal["reject", "queue", "stop"] = "reject"
+    on_busy: Literal["reject", "queue", "stop"] = Field(
+        "reject",
+        description="while the session answers another question. reject: 409 session_busy. queue: wait until "
+        f"those before it have ended; at most {LONGEST_LINE} wait, then 409 queue_full. stop: stop it "
+        "and all that wait, then start",
+    )
     settings: dict[str, Any] = Field({}, description="wins over knowledge bases and defaults")
 
 

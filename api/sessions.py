@@ -9,7 +9,7 @@ from .questions import known_kbs
 from .requests import paging, parse
 from .schemas import CreateSession, RenameSession
 from .shapes import message_shape, session_shape
-from .stack import Shared, Stack, stack_of
+from .stack import Shared, stack_of
 
 
 async def create_session(request: Request[Shared]) -> Response:
@@ -40,9 +40,12 @@ async def rename_session(request: Request[Shared]) -> Response:
 
 async def delete_session(request: Request[Shared]) -> Response:
     stack, session_id = stack_of(request), request.path_params["session_id"]
-    # Its question and each of its forks may be going on.
-    while busy := await _refused(stack, session_id):
-        await _stop_running(stack, session_id, busy)
+    try:
+        await stack.sessions.delete(session_id)
+    except Conflict:
+        # Its question and each of its forks may be going on, others may wait in line.
+        await stack.runs.stop_session(session_id)
+        await stack.sessions.delete(session_id)
     return success({"id": session_id})
 
 
@@ -52,17 +55,3 @@ async def list_messages(request: Request[Shared]) -> Response:
     page, page_size = paging(request)
     messages, total = await stack.sessions.messages(session_id, page=page, page_size=page_size)
     return listing([message_shape(one) for one in messages], total=total, page=page, page_size=page_size)
-
-
-async def _refused(stack: Stack, session_id: str) -> Conflict | None:
-    """Delete, or why not yet."""
-    try:
-        await stack.sessions.delete(session_id)
-    except Conflict as busy:
-        return busy
-
-
-async def _stop_running(stack: Stack, session_id: str, busy: Conflict) -> None:
-    message = await stack.sessions.message(busy.details["message_id"])
-    await stack.runs.stop(session_id, message.id)
-    await stack.runs.finished(message.run_id)

@@ -12,6 +12,7 @@ from langgraph.runtime import Runtime
 
 from headrace.checkpoints.events import Event, EventLog, RunEmitter
 from headrace.checkpoints.journal import Journal, open_journal
+from headrace.checkpoints.line import OnBusy
 from headrace.checkpoints.runs import Runs
 from headrace.checkpoints.saver import JournalSaver
 from headrace.checkpoints.sessions import Sessions
@@ -105,18 +106,32 @@ class Stack:
     told: list[str]
     hooks: dict[str, Any]
 
-    async def ask(self, query: str = "水从哪里来？", **given: Any) -> Asked:
+    async def ask(self, query: str = "水从哪里来？", *, on_busy: OnBusy = "reject", **given: Any) -> Asked:
         session_id = given.pop("session_id", None) or (await self.sessions.create()).id
         asked = an_asked(session_id, query, **given)
-        await self.runs.start(asked)
+        await self.runs.start(asked, on_busy=on_busy)
         return asked
+
+    async def stop(self, asked: Asked) -> str:
+        return await self.runs.stop(asked["session_id"], asked["message_id"])
+
+    async def status(self, asked: Asked) -> tuple[str, str]:
+        """Of the run and of its message."""
+        run = await self.runs.get(asked["run_id"])
+        return run["status"], (await self.sessions.message(asked["message_id"])).status
 
     async def all_of(self, asked: Asked, *, after: int = 0) -> list[Event]:
         return [event async for event in self.events.follow(asked["run_id"], after=after)]
 
 
 @asynccontextmanager
-async def a_stack(folder: Path, *, patience_s: float = 0.2, **hooks: Any) -> AsyncGenerator[Stack]:
+async def a_stack(
+    folder: Path,
+    *,
+    patience_s: float = 0.2,
+    graph: Callable[[], StateGraph[RagState, Context, Ask, RagState]] = toy_graph,
+    **hooks: Any,
+) -> AsyncGenerator[Stack]:
     """A process: opened over the journal in `folder`, drained at the end."""
     ran: list[str] = []
     told: list[str] = []
@@ -127,8 +142,10 @@ async def a_stack(folder: Path, *, patience_s: float = 0.2, **hooks: Any) -> Asy
         def make_context(emit: RunEmitter, asked: Asked) -> Context:
             return cast(Context, Toy(emit=emit, ran=ran, told=told, **hooks))
 
-        graph = toy_graph().compile(checkpointer=JournalSaver(journal))
-        runs = Runs(journal, events, sessions, graph, make_context, cancel_patience_s=patience_s)
+        compiled = graph().compile(checkpointer=JournalSaver(journal))
+        runs = Runs(
+            journal, events, sessions, compiled, make_context, cancel_patience_s=patience_s, room_first_s=0.01
+        )
         yield Stack(
             journal=journal,
             events=events,

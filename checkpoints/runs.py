@@ -10,6 +10,7 @@ from typing import Any, cast
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command
 
 from ..context import Context
 from ..errors import DependencyFailed, HeadraceError, StorageFull
@@ -348,7 +349,8 @@ class Runs:
     async def _take_over(self, run: OwnedRun, told: Told) -> End | None:
         """Void what was begun and is not finished; an end if there is nothing to go on with."""
         newest = await self._saver.aget_tuple(run.config)
-        if has_interrupt(newest) and awaits_person(await self._graph.aget_state(run.config)):
+        unanswered = has_interrupt(newest) and not isinstance(run.given, Command)
+        if unanswered and awaits_person(await self._graph.aget_state(run.config)):
             return await self._wait_for_person(run)
         if run.lost_something:
             await self._journal.mend(run.id)

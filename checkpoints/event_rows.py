@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from ..errors import NotFound
 from .clock import unix_ms
@@ -70,6 +70,14 @@ class Told:
         return "".join(piece for _, piece in self.answer)
 
 
+class Piece(NamedTuple):
+    """Events of a run; `over`: its end is among them or before. `cut`: there may be more stored."""
+
+    events: list[Event]
+    over: bool
+    cut: bool
+
+
 def to_body(content: str, data: Mapping[str, Any], top: Mapping[str, Any]) -> str:
     """The JSON of an event without its columns. Raises TypeError, ValueError for what JSON cannot say."""
     body: dict[str, Any] = dict(top)
@@ -115,6 +123,14 @@ def read_events(
 
     With a limit there may be fewer, where they are large. Raises NotFound (run_not_found).
     """
+    piece = read_piece(connection, run_id=run_id, after=after, limit=limit)
+    return piece.events, piece.over
+
+
+def read_piece(
+    connection: sqlite3.Connection, *, run_id: str, after: int, limit: int = MOST_PER_READ
+) -> Piece:
+    """As much of a log as one reader may hold. Raises NotFound (run_not_found)."""
     run = connection.execute("select request_id, ended_at from runs where id = ?", (run_id,)).fetchone()
     if run is None:
         raise NotFound(
@@ -127,15 +143,15 @@ def read_events(
     )
     events: list[Event] = []
     characters = 0
-    over = run[1] is not None
+    cut = False
     for row in rows:
         events.append(_to_event(run_id, run[0], *row))
         characters += len(row[2])
         if len(events) == limit or (limit > 0 and characters > MOST_CHARACTERS_PER_READ):
-            over = False
+            cut = True
             break
     fill_contents(connection, [event.get("knowledge_references", []) for event in events])
-    return events, over
+    return Piece(events, over=run[1] is not None and not cut, cut=cut)
 
 
 def read_last(connection: sqlite3.Connection, *, run_id: str) -> int:

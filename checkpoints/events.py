@@ -4,8 +4,10 @@ import asyncio
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -15,10 +17,10 @@ from langgraph.runtime import get_runtime
 from ..errors import NotFound
 from ..ids import new_id
 from .event_rows import (
-    MOST_PER_READ,
     TEXT_TYPES,
     Event,
     OpenCall,
+    Piece,
     TaskTag,
     Told,
     insert_event,
@@ -27,6 +29,7 @@ from .event_rows import (
     is_void,
     read_events,
     read_last,
+    read_piece,
     read_voided,
     to_body,
     without_voided,
@@ -50,7 +53,8 @@ class EventLog:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._lock = threading.Lock()
-        self._more: dict[str, dict[asyncio.AbstractEventLoop, asyncio.Future[None]]] = {}
+        self._more: dict[str, dict[asyncio.AbstractEventLoop, _Waiting]] = {}
+        self._followers = Counter[str]()
         self._abandoned: set[str] = set()
         self._closed = False
 
@@ -74,15 +78,14 @@ class EventLog:
         last = after
         void = await self._journal.read(partial(read_voided, run_id=run_id)) if compact else set[int]()
         known = over = False
+        self._follow(run_id)
         try:
             while not over:
                 # Registered before the read: what is committed in between wakes this future.
-                more = self._register(run_id)
+                waiting = self._register(run_id)
                 closing = self._closed or run_id in self._abandoned
                 try:
-                    events, over = await self._journal.read(
-                        partial(read_events, run_id=run_id, after=last, limit=MOST_PER_READ)
-                    )
+                    events, over, cut = await self._read_shared(waiting, run_id, last)
                 except NotFound:
                     if known:
                         return
@@ -92,14 +95,15 @@ class EventLog:
                     last = event["seq"]
                     if not is_void(event, void, after=after):
                         yield event
-                if not events and not over:
-                    if closing:
-                        return
+                if over or cut:
+                    continue
+                if closing and not events:
+                    return
+                if not closing:
                     # Shielded: the future is shared by all who follow this run.
-                    await asyncio.shield(more)
+                    await asyncio.shield(waiting.more)
         finally:
-            # A future nobody will resolve must not stay behind; others only look once more.
-            self.wake(run_id)
+            self._unfollow(run_id)
 
     def append(self, run_id: str, insert: Work[None]) -> Future[None]:
         """Take an event's place in the queue. Callable from any thread."""
@@ -111,9 +115,9 @@ class EventLog:
         """Let those who follow the run look again. Callable from any thread."""
         with self._lock:
             waiting = self._more.pop(run_id, {})
-        for loop, future in waiting.items():
+        for loop, readers in waiting.items():
             try:
-                loop.call_soon_threadsafe(_resolve, future)
+                loop.call_soon_threadsafe(_resolve, readers.more)
             except RuntimeError:  # the loop was closed: nobody follows from there
                 continue
 
@@ -130,13 +134,53 @@ class EventLog:
         for run_id in followed:
             self.wake(run_id)
 
-    def _register(self, run_id: str) -> asyncio.Future[None]:
+    def _register(self, run_id: str) -> "_Waiting":
         loop = asyncio.get_running_loop()
         with self._lock:
             waiting = self._more.setdefault(run_id, {})
             if loop not in waiting:
-                waiting[loop] = loop.create_future()
+                waiting[loop] = _Waiting(loop.create_future())
             return waiting[loop]
+
+    def _follow(self, run_id: str) -> None:
+        with self._lock:
+            self._followers[run_id] += 1
+
+    def _unfollow(self, run_id: str) -> None:
+        with self._lock:
+            self._followers[run_id] -= 1
+            last = self._followers[run_id] <= 0
+            if last:
+                del self._followers[run_id]
+        if last:
+            # A future nobody will resolve must not stay behind.
+            self.wake(run_id)
+
+    async def _read_shared(self, waiting: "_Waiting", run_id: str, after: int) -> Piece:
+        """One read for all who stand at the same place: a thousand readers are woken at once.
+
+        Whoever joins a read has registered before it ends, so that what it misses wakes them all.
+        """
+        reading = waiting.reads.get(after)
+        if reading is None:
+            read = self._journal.read(partial(read_piece, run_id=run_id, after=after))
+            reading = waiting.reads[after] = asyncio.ensure_future(read)
+            reading.add_done_callback(lambda done: waiting.forget(after, done))
+        # Shielded: one reader that leaves does not end the read of the others.
+        return await asyncio.shield(reading)
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """Those who follow one run in one loop until there is more, and what they read meanwhile."""
+
+    more: asyncio.Future[None]
+    reads: "dict[int, asyncio.Future[Piece]]" = field(default_factory=dict[int, "asyncio.Future[Piece]"])
+
+    def forget(self, after: int, done: "asyncio.Future[Piece]") -> None:
+        del self.reads[after]
+        if not done.cancelled():
+            done.exception()  # all who wanted it may have left; asyncio complains unless somebody looks
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import operator
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Annotated, Any, TypedDict, cast
 
@@ -220,3 +220,42 @@ async def test_followers_leave_nothing_behind(journal: Journal) -> None:
     await asyncio.gather(following, return_exceptions=True)
     waiting = cast(dict[str, Any], vars(log)["_more"])
     assert waiting == {}
+
+
+class CountingJournal(Journal):
+    reads = 0
+
+    async def read(self, query: Any) -> Any:
+        self.reads += 1
+        return await super().read(query)
+
+
+async def test_many_who_wait_for_the_same_event_read_it_once(tmp_path: Path) -> None:
+    journal = CountingJournal(tmp_path / "journal.sqlite")
+    try:
+        run_id, log = await a_run(journal), EventLog(journal)
+        emit = RunEmitter(log, run_id, Told(seq=1))
+        readers = [log.follow(run_id) for _ in range(100)]
+        firsts = await asyncio.gather(*(anext(reader) for reader in readers))
+        upcoming = [asyncio.ensure_future(anext(reader)) for reader in readers]
+        for _ in range(5):  # until all of them wait
+            await journal.write(lambda c: None)
+        journal.reads = 0
+        # Some leave: the others do not look again for it.
+        for left in upcoming[90:]:
+            left.cancel()
+        await asyncio.gather(*upcoming[90:], return_exceptions=True)
+        assert journal.reads == 0
+        emit("answer", "水", data={"segment": emit.new_segment()})
+        heard = await asyncio.gather(*upcoming[:90])
+        assert [event["seq"] for event in [*firsts, *heard]] == [1] * 100 + [2] * 90
+        assert journal.reads == 1
+        log.close()
+        assert await asyncio.gather(*(collect_rest(reader) for reader in readers)) == [[]] * 100
+        assert cast(dict[str, Any], vars(log)["_more"]) == {}
+    finally:
+        journal.close()
+
+
+async def collect_rest(reader: AsyncIterator[Event]) -> list[Event]:
+    return [event async for event in reader]

@@ -142,6 +142,47 @@ def test_stop_ends_the_answer_and_a_reload_shows_it_as_stopped(tmp_path: Path, o
         assert answer(page) == kept
 
 
+def statuses(page: Page) -> list[str]:
+    return page.js("return [...document.querySelectorAll('.answer')].map(e => e.dataset.status)")
+
+
+def test_questions_wait_in_line_over_a_reload_are_cancelled_and_replace_each_other(
+    tmp_path: Path, open_page: OpenPage
+) -> None:
+    with serving(a_model_server()) as model, running(tmp_path, **with_model(model)) as url:
+        fill(url)
+        page = open_page(url)
+
+        def chosen(question: str, choice: str) -> None:
+            page.ask(f"{FINDS_SOMETHING}{question}")
+            page.until(lambda: page.find("#busy").is_displayed(), "there is a choice")
+            page.click(f"#busy [data-choice={choice}]")
+
+        page.ask(f"{FINDS_SOMETHING}slowly: 200")
+        page.until_text(".answer .body", "词5")
+        chosen("say: one two", "queue")
+        page.until(lambda: page.all(".dequeue:not([hidden])"), "it waits")
+        page.reload()
+        page.until_text(".answer .body", "词20")
+        page.until_answered("waiting")
+        page.until_answered()
+        assert [text.strip() for text in page.texts(".answer .body")] == [words(200), "one two"]
+
+        page.ask(f"{FINDS_SOMETHING}wait: a b c")
+        page.until_text(".answer:last-of-type .body", "c")
+        chosen("say: never", "queue")
+        page.click(".dequeue:not([hidden])")
+        page.until_answered("stopped")
+        chosen("say: new", "stop")
+        page.until_answered()
+        assert answer(page) == "new"
+        assert statuses(page) == ["complete", "complete", "stopped", "stopped", "complete"]
+        page.reload()
+        page.until_answered()
+        assert statuses(page) == ["complete", "complete", "stopped", "stopped", "complete"]
+        assert page.complaints() == []
+
+
 def test_an_answer_goes_on_by_itself_when_the_server_is_back(tmp_path: Path, open_page: OpenPage) -> None:
     with serving(a_model_server()) as model, closing(bind("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

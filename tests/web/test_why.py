@@ -261,6 +261,19 @@ def test_a_fork_that_fails_says_why_and_one_that_runs_can_be_stopped(
     page.until_text(".pane[data-kind=fork] .note", "Stopped.")
 
 
+def test_what_is_no_longer_kept_is_said_in_the_language_of_the_page(
+    server: ScriptedServer, open_page: OpenPage
+) -> None:
+    stages = [{**stage, "can_fork": False} for stage in STAGES]
+    told = "Only the last checkpoint is left: when its stages began is not known."
+    candidates = [a_candidate("c1", "")]
+    server.traces["*"] = a_trace(run={"kept": "last"}, stages=stages, missing=[told], candidates=candidates)
+    page = opened(server, open_page, ZH, language="zh-CN")
+    page.until_text("#why .summary .note", "只保留了最后的状态")
+    assert page.all(".fork-here") == []
+    assert titles(page) == ["已删除的文档"]
+
+
 def test_a_record_that_was_erased_is_said_to_be(server: ScriptedServer, open_page: OpenPage) -> None:
     page = asked(server, open_page, ZH, language="zh-CN")
     server.traces.clear()

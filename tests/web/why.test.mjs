@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
+import { setLanguage } from "../../web/i18n.js";
 import { bars } from "../../web/why/bars.js";
 import { forkRequest, knobsFrom, parseSettings, PROMPTS, promptsFrom, takesQuestion } from "../../web/why/changes.js";
 import { changedParts, differs } from "../../web/why/difference.js";
+import { ENGLISH, missingText } from "../../web/why/missing.js";
 import { fateOf, filtered, sorted, usedColumns, wayOf } from "../../web/why/ranking.js";
 import { shortNumber } from "../../web/why/words.js";
 
@@ -135,6 +137,18 @@ test("a stage that only took another time does not differ", () => {
   assert.ok(differs({ ...same, hits_out: [3, 4] }));
   assert.ok(differs({ ...same, in: "second" }));
   assert.ok(differs({ ...same, changed: { intent: ["a", "b"] } }));
+});
+
+test("what is no longer kept is told in Chinese where the server's sentence is known", () => {
+  globalThis.document = { documentElement: {}, querySelectorAll: () => [] };
+  const told = "The texts of 3 selected passages are gone: prompts stand without them.";
+  assert.equal(missingText(told), told);
+  setLanguage("zh", false);
+  assert.match(missingText(told), /有 3 个选中段落/);
+  assert.equal(missingText("Something new."), "Something new.");
+  setLanguage("en", false);
+  const source = readFileSync(new URL("../../graph/tracing/trace.py", import.meta.url), "utf8").replace(/\{len\(\w+\)\}/g, "{n}");
+  assert.deepEqual(ENGLISH.filter((sentence) => !source.includes(sentence)), []);
 });
 
 test("of an object only the fields that differ are told", () => {

@@ -122,7 +122,6 @@ export const en = {
   "why.reload": "Read again",
   "why.resets": "The run was interrupted and went on: {n} times it voided what it had shown and wrote it again.",
   "why.resets.one": "The run was interrupted and went on: once it voided what it had shown and wrote it again.",
-  "why.last_only": "Of this run only its last state is kept: older ones were removed to save space.",
 
   "why.stages": "Stages",
   "why.stage_facts": "Recorded",
@@ -147,6 +146,7 @@ export const en = {
   "why.shown": "{n} passages, sorted by {column}",
   "why.way": "Its way through the stages",
   "why.way_open": "Way of “{title}” through the stages",
+  "why.deleted": "A document that was deleted",
   "why.text_gone": "The text is no longer kept.",
   "why.place": "place {n}",
   "why.score": "score {n}",

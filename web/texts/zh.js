@@ -122,7 +122,6 @@ export const zh = {
   "why.reload": "重新读取",
   "why.resets": "运行曾中断后继续：有 {n} 次作废了已显示的内容并重新撰写。",
   "why.resets.one": "运行曾中断后继续：有 1 次作废了已显示的内容并重新撰写。",
-  "why.last_only": "这次运行只保留了最后的状态，较早的已为节省空间而清理。",
 
   "why.stages": "各阶段",
   "why.stage_facts": "记录",
@@ -147,6 +146,7 @@ export const zh = {
   "why.shown": "{n} 个段落，按{column}排序",
   "why.way": "在各阶段中的经过",
   "why.way_open": "“{title}”在各阶段中的经过",
+  "why.deleted": "已删除的文档",
   "why.text_gone": "原文已不再保存。",
   "why.place": "第 {n} 位",
   "why.score": "得分 {n}",

@@ -3,7 +3,7 @@
 import { h, icon } from "../dom.js";
 import { languageOf, t } from "../i18n.js";
 import { fateOf, filtered, lastStage, sorted, usedColumns, wayOf } from "./ranking.js";
-import { named, reasonName, shortNumber, stageName, whereabouts } from "./words.js";
+import { named, reasonName, shortNumber, stageName, titleOf, whereabouts } from "./words.js";
 
 const SHOW = { all: "why.all", kept: "why.kept", left: "why.left" };
 const ENDS = { on: "why.went_on", cited: "why.cited", used: "why.used", pending: "why.not_reached" };
@@ -116,7 +116,7 @@ export class Candidates {
   }
 
   #passageCell(candidate, open) {
-    const title = candidate.document_title || candidate.chunk_id;
+    const title = titleOf(candidate);
     const button = h(
       "button",
       {
@@ -191,7 +191,7 @@ export class Candidates {
   #nameOf(chunkId) {
     const one = this.#byId.get(chunkId);
     if (!one) return chunkId;
-    return [one.alias, one.document_title || chunkId, whereabouts(one)].filter(Boolean).join(" · ");
+    return [one.alias, titleOf(one), whereabouts(one)].filter(Boolean).join(" · ");
   }
 }
 

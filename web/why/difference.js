@@ -3,7 +3,8 @@
 import { h } from "../dom.js";
 import { duration, languageOf, t } from "../i18n.js";
 import { knobName, settingText } from "./calls.js";
-import { plainValue, reasonName, stageName, whereabouts } from "./words.js";
+import { missingText } from "./missing.js";
+import { plainValue, reasonName, stageName, titleOf, whereabouts } from "./words.js";
 
 export function difference(diff) {
   const differing = diff.stages.filter(differs);
@@ -11,6 +12,7 @@ export function difference(diff) {
   return h(
     "div",
     { class: "difference" },
+    ...[...new Set((diff.missing ?? []).flat())].map((text) => h("p", { class: "note" }, missingText(text))),
     diff.same_answer ? h("p", { class: "note same" }, t("diff.same")) : null,
     h("section", {}, h("h3", {}, t("diff.changed")), changed({ ...diff.settings, ...diff.prompts })),
     h(
@@ -118,7 +120,7 @@ function why({ reason }, key) {
 }
 
 function passage(one) {
-  const title = one.document_title || one.chunk_id || "";
+  const title = titleOf(one);
   const where = whereabouts(one);
   return h("span", { lang: languageOf(title), title: one.snippet || null }, where ? `${title} (${where})` : title);
 }

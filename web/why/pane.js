@@ -3,7 +3,7 @@
 import { h } from "../dom.js";
 import { languageOf, t } from "../i18n.js";
 import { renderAnswer } from "../render.js";
-import { whereabouts } from "./words.js";
+import { titleOf, whereabouts } from "./words.js";
 
 export class Pane {
   #citations = [];
@@ -50,7 +50,7 @@ export class Pane {
     const found = await this.#passageOf(citation);
     if (!found) return this.#cited.replaceChildren(h("p", { class: "facts" }, t("sources.missing")));
     this.#cited.replaceChildren(
-      h("h5", { lang: languageOf(found.document_title ?? "") }, `${citation.number} · ${found.document_title || found.chunk_id}`),
+      h("h5", { lang: languageOf(found.document_title ?? "") }, `${citation.number} · ${titleOf(found)}`),
       h("p", { class: "facts" }, whereabouts(found)),
       h("p", { class: "snippet", lang: languageOf(found.snippet ?? "") }, found.snippet || t("why.text_gone")),
     );

@@ -3,9 +3,10 @@
 import * as api from "../api.js";
 import { h } from "../dom.js";
 import { inWords } from "../errors.js";
-import { duration, language, languageOf, t } from "../i18n.js";
+import { duration, languageOf, t } from "../i18n.js";
 import { calls, settings } from "./calls.js";
 import { Candidates } from "./candidates.js";
+import { missingText } from "./missing.js";
 import { resetsText, timeline } from "./timeline.js";
 import { named, stageName } from "./words.js";
 
@@ -57,7 +58,7 @@ export class TraceView {
       { class: "summary" },
       ENDED.includes(run.status) ? null : this.#unfinished(signal),
       h("dl", {}, ...facts(trace).flatMap(([name, ...value]) => [h("dt", {}, name), h("dd", {}, ...value)])),
-      ...missing(trace).map((text) => h("p", { class: "note" }, text)),
+      ...(trace.missing ?? []).map((text) => h("p", { class: "note" }, missingText(text))),
       resetsText(trace.events) ? h("p", { class: "note" }, resetsText(trace.events)) : null,
       warnings(trace.warnings ?? []),
       this.#origin(run),
@@ -112,12 +113,6 @@ function facts({ run, query, rewritten_query: rewritten, intent, outcome, error 
     [t("why.outcome"), named("outcome", outcome ?? run.status) + why],
     typeof total === "number" ? [t("why.time"), duration(total)] : null,
   ].filter(Boolean);
-}
-
-/** What is no longer kept. The page has its own words for the usual case. */
-function missing({ run, missing: told = [] }) {
-  if (run.kept === "last" && (language() !== "en" || !told.length)) return [t("why.last_only")];
-  return told;
 }
 
 function quoted(text) {

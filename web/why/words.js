@@ -20,6 +20,11 @@ export function plainValue(value) {
   return typeof value === "string" ? value : JSON.stringify(value) ?? "";
 }
 
+/** The title of the document that a passage is from; a deleted one has none. */
+export function titleOf({ document_title: title }) {
+  return title || t("why.deleted");
+}
+
 /** Where in its document a passage stands. */
 export function whereabouts({ section, page }) {
   const found = [];

@@ -1,12 +1,13 @@
 """Every passage a run considered: its places and scores, and where and why it left."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ..graph.tracing.shapes import Candidate
 from .screen import line, one_line, passage, score
 
 NEAREST = 10  # that left, and are shown without being asked for
@@ -35,14 +36,14 @@ COLUMNS = (
 )
 
 
-def shown(candidates: Sequence[Mapping[str, Any]], *, everything: bool) -> list[Mapping[str, Any]]:
+def shown(candidates: Sequence[Candidate], *, everything: bool) -> list[Candidate]:
     """The selected ones and the nearest that left, in the order of the trace: by how far they came."""
     selected = [one for one in candidates if "selected" in one["ranks"]]
     left = [one for one in candidates if "selected" not in one["ranks"]]
     return [*selected, *(left if everything else left[:NEAREST])]
 
 
-def candidate_table(candidates: Sequence[Mapping[str, Any]], *, everything: bool) -> RenderableType:
+def candidate_table(candidates: Sequence[Candidate], *, everything: bool) -> RenderableType:
     """Two lines for each: the upper one with places, the lower one with scores."""
     rows = shown(candidates, everything=everything)
     columns = [one for one in COLUMNS if (one.always or everything) and _used(one, rows)]
@@ -61,40 +62,42 @@ def candidate_table(candidates: Sequence[Mapping[str, Any]], *, everything: bool
     return table
 
 
-def departure(candidate: Mapping[str, Any], names: Mapping[str, str]) -> str:
+def departure(candidate: Candidate, names: Mapping[str, str]) -> str:
     """Where it left and why; "" for one that has not."""
     if merged := candidate["merged_into"]:
         why = f" ({candidate['merged_by']})" if candidate["merged_by"] else ""
         return f"merged into {names.get(merged, merged)}{why}"
     left = candidate["left"]
-    if not left:
+    if left is None:
         return ""
     measured = f" {score(left['score'])}" if left["score"] is not None else ""
     limit = f", limit {left['limit']:g}" if left["limit"] is not None else ""
     other = f", like {names.get(left['other'], left['other'])}" if left["other"] else ""
-    return f"✗ {left['stage']}: {left['reason']}{measured}{limit}{other}"
+    shown_in = candidate["shown_in"]
+    still = f"; read with {names.get(shown_in, shown_in)}" if shown_in else ""
+    return f"✗ {left['stage']}: {left['reason']}{measured}{limit}{other}{still}"
 
 
-def _used(column: Column, rows: Sequence[Mapping[str, Any]]) -> bool:
+def _used(column: Column, rows: Sequence[Candidate]) -> bool:
     return any(
         column.rank in row["ranks"] or (column.score and row["scores"].get(column.score) is not None)
         for row in rows
     )
 
 
-def _alias(candidate: Mapping[str, Any]) -> Text:
+def _alias(candidate: Candidate) -> Text:
     cited = " ✓" if candidate["cited"] else ""
     return Text(line(candidate["alias"] or "") + cited, "bold green" if cited else "")
 
 
-def _passage(candidate: Mapping[str, Any], names: Mapping[str, str]) -> Group:
+def _passage(candidate: Candidate, names: Mapping[str, str]) -> Group:
     marks = f" · {', '.join(candidate['marks'])}" if candidate["marks"] else ""
     upper = one_line(passage(candidate) + marks)
     gone = departure(candidate, names)
     return Group(upper, Text(line(gone), "yellow") if gone else one_line(candidate["snippet"], "dim"))
 
 
-def _cell(candidate: Mapping[str, Any], column: Column) -> str:
+def _cell(candidate: Candidate, column: Column) -> str:
     place = str(candidate["ranks"].get(column.rank, "")) if column.rank else ""
     value = score(candidate["scores"].get(column.score)) if column.score else ""
     return f"{place}\n{value}"

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from rich.console import Group, RenderableType
@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..client import reach
+from ..graph.tracing.shapes import Diff, Move, Place, Run, StageDiff
 from ..settings import Settings
 from ..terminal import CitedText, source_line, sources
 from .arguments import Commands, filled
@@ -20,7 +21,6 @@ from .screen import (
     lines,
     moment,
     one_line,
-    passage,
     plain_table,
     show,
     state_of,
@@ -60,12 +60,12 @@ def diff_command(settings: Settings, arguments: argparse.Namespace) -> int:
     return OK
 
 
-def diff_report(diff: Mapping[str, Any], *, everything: bool = False) -> Group:
+def diff_report(diff: Diff, *, everything: bool = False) -> Group:
     """The whole report, for any width of 80 columns or more."""
     return Group(*_parts(diff, everything=everything))
 
 
-def _parts(diff: Mapping[str, Any], *, everything: bool) -> Iterator[RenderableType]:
+def _parts(diff: Diff, *, everything: bool) -> Iterator[RenderableType]:
     yield _runs(diff["runs"])
     yield from titled("Settings")
     if diff["settings"] or diff["prompts"]:
@@ -73,13 +73,15 @@ def _parts(diff: Mapping[str, Any], *, everything: bool) -> Iterator[RenderableT
     else:
         yield Text("the same", "dim")
     yield from titled("Stages", _stages(diff["stages"]))
-    changes = [part for stage in diff["stages"] for part in _changes(stage, everything=everything)]
-    if changes:
+    if changes := list(_changes(diff["stages"], everything=everything)):
         yield from titled("Passages and values", *changes)
     yield from titled("Answers", *_answers(diff))
+    for number, missing in enumerate(diff["missing"], 1):
+        if missing:
+            yield from titled(f"No longer kept of run {number}", *(Text(line(one)) for one in missing))
 
 
-def _runs(runs: Sequence[Mapping[str, Any]]) -> Table:
+def _runs(runs: Sequence[Run]) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, style="bold")
     table.add_column(overflow="fold")
@@ -96,7 +98,7 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def _settings(diff: Mapping[str, Any]) -> Table:
+def _settings(diff: Diff) -> Table:
     table = _pairs("setting")
     for name, (first, second) in diff["settings"].items():
         table.add_row(one_line(name), Text(value_of(first)), Text(value_of(second)))
@@ -117,7 +119,7 @@ def _prompt(text: str | None) -> str:
     return "as installed" if text is None else line(text)
 
 
-def _stages(stages: Sequence[Mapping[str, Any]]) -> Table:
+def _stages(stages: Sequence[StageDiff]) -> Table:
     table = plain_table()
     table.add_column("stage", no_wrap=True)
     for heading in ("time 1", "time 2", "hits out"):
@@ -131,14 +133,14 @@ def _stages(stages: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def _hits(stage: Mapping[str, Any]) -> str:
-    first, second = ("–" if count is None else str(count) for count in stage["hits_out"])
+def _hits(stage: StageDiff) -> str:
     if stage["hits_out"] == [None, None]:
         return ""
+    first, second = ("–" if count is None else str(count) for count in stage["hits_out"])
     return first if first == second else f"{first} → {second}"
 
 
-def _summary(stage: Mapping[str, Any]) -> str:
+def _summary(stage: StageDiff) -> str:
     if stage["in"] != "both":
         return f"only in run {1 if stage['in'] == 'first' else 2}"
     counts = ((len(stage[name]), name) for name in ("entered", "left", "moved"))
@@ -146,23 +148,51 @@ def _summary(stage: Mapping[str, Any]) -> str:
     return ", ".join([*parts, *stage["changed"]])
 
 
-def _changes(stage: Mapping[str, Any], *, everything: bool) -> Iterator[Text]:
-    told = [
-        Text(f"    {line(channel)}: {value_of(a)} → {value_of(b)}")
-        for channel, (a, b) in stage["changed"].items()
-    ]
-    told += _some("+", "green", [_there(one) for one in stage["entered"]], everything=everything)
-    told += _some("-", "red", [_there(one) for one in stage["left"]], everything=everything)
-    moved = [f"{passage(one)}: {one['from']} → {one['to']}" for one in stage["moved"]]
-    told += _some("~", "yellow", moved, everything=everything)
-    if told:
-        yield Text(f"  {line(stage['stage'])}", "bold")
-        yield from told
+def _changes(stages: Sequence[StageDiff], *, everything: bool) -> Iterator[Text]:
+    """What came, went and moved at each stage; what a stage only passes on was told at an earlier one."""
+    told: set[tuple[str, str]] = set()
+    for stage in stages:
+        changes = [
+            *_values(stage),
+            *_some("+", "green", _untold(stage["entered"], "+", told), everything=everything),
+            *_some("-", "red", _untold(stage["left"], "-", told), everything=everything),
+            *_some("~", "yellow", [_moved(one) for one in stage["moved"]], everything=everything),
+        ]
+        if changes:
+            yield Text(f"  {line(stage['stage'])}", "bold")
+            yield from changes
 
 
-def _there(candidate: Mapping[str, Any]) -> str:
-    why = f" ({candidate['reason']})" if candidate.get("reason") else ""
-    return f"{candidate['place']}. {passage(candidate)}{why}"
+def _values(stage: StageDiff) -> Iterator[Text]:
+    for channel, (first, second) in stage["changed"].items():
+        for name, a, b in _differing(channel, first, second):
+            yield Text(f"    {line(name)}: {value_of(a)} → {value_of(b)}")
+
+
+def _differing(name: str, first: Any, second: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Of two objects only the fields that differ."""
+    if not (isinstance(first, dict) and isinstance(second, dict)):
+        yield name, first, second
+        return
+    a, b = cast("dict[str, Any]", first), cast("dict[str, Any]", second)
+    for field in {**a, **b}:
+        if a.get(field) != b.get(field):
+            yield f"{name}.{field}", a.get(field), b.get(field)
+
+
+def _untold(places: Sequence[Place], sign: str, told: set[tuple[str, str]]) -> list[str]:
+    fresh = [one for one in places if (sign, one["chunk_id"]) not in told]
+    told.update((sign, one["chunk_id"]) for one in fresh)
+    return [_there(one) for one in fresh]
+
+
+def _there(one: Place) -> str:
+    why = f" ({one['reason']})" if one["reason"] else ""
+    return f"{one['place']}. {one['document_title']}{why}"
+
+
+def _moved(one: Move) -> str:
+    return f"{one['document_title']}: {one['from']} → {one['to']}"
 
 
 def _some(sign: str, style: str, texts: Sequence[str], *, everything: bool) -> Iterator[Text]:
@@ -173,7 +203,7 @@ def _some(sign: str, style: str, texts: Sequence[str], *, everything: bool) -> I
         yield Text(f"    {sign} {len(texts) - most} more: --all shows them", "dim")
 
 
-def _answers(diff: Mapping[str, Any]) -> Iterator[RenderableType]:
+def _answers(diff: Diff) -> Iterator[RenderableType]:
     first, second = diff["outcome"]
     if first != second:
         yield Text(f"outcome: {value_of(first)} → {value_of(second)}", "yellow")

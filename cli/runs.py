@@ -2,10 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from ..client import reach
+from ..graph.tracing.shapes import Run
 from ..settings import Settings
 from .arguments import Commands, filled, whole
 from .output import OK, print_json, tell
@@ -39,12 +39,12 @@ def runs_command(settings: Settings, arguments: argparse.Namespace) -> int:
     return OK
 
 
-def run_lines(runs: Iterable[Mapping[str, Any]], *, width: int | None = None) -> list[str]:
+def run_lines(runs: Iterable[Run], *, width: int | None = None) -> list[str]:
     """One line for each run; the question fills what is left of `width` columns, if that is given."""
     return [_line(run, width) for run in runs]
 
 
-def _line(run: Mapping[str, Any], width: int | None) -> str:
+def _line(run: Run, width: int | None) -> str:
     start = (
         f"{padded(line(run['id']), 32)}  {moment(run['created_at'])[:16]:<16}  "
         f"{state_of(run):<9}  {duration(total_ms(run)):>8}  "

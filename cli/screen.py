@@ -1,11 +1,11 @@
 """Text, times and sizes on a screen: in one line, and unable to steer the terminal."""
 
+import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, RenderableType
@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..api.cleaning import without_controls
+from ..graph.tracing.shapes import Candidate, Run
 
 PIPED_WIDTH = 100  # columns; a pipe has none of its own
 # Characters without a width that turn the direction of what follows, or hide in it.
@@ -98,7 +99,10 @@ def moment(time: str | None) -> str:
 
 
 def value_of(value: object) -> str:
-    return "–" if value is None else line(value)
+    """A value as one writes it in JSON, text as it stands; – for null."""
+    if value is None:
+        return "–"
+    return line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def score(value: float | None) -> str:
@@ -107,24 +111,22 @@ def score(value: float | None) -> str:
     return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
 
 
-def state_of(run: Mapping[str, Any]) -> str:
+def state_of(run: Run) -> str:
     """How a run ended, or else how it stands."""
     return line(run.get("outcome") or run["status"])
 
 
-def total_ms(run: Mapping[str, Any]) -> float | None:
+def total_ms(run: Run) -> float | None:
     timing = run["timing"]  # null until the run has ended
     return timing["total_ms"] if timing else None
 
 
-def passage(candidate: Mapping[str, Any]) -> str:
+def passage(candidate: Candidate) -> str:
     """Where a passage stands: title, number in the document, page, section."""
-    page, number = candidate.get("page"), candidate.get("chunk_index")
-    title = candidate.get("document_title") or f"(document {candidate.get('document_id', '?')})"
     parts = [
-        title,
-        f"#{number}" if number is not None else "",
-        f"p. {page}" if page is not None else "",
-        f"› {candidate['section']}" if candidate.get("section") else "",
+        candidate["document_title"] or f"(document {candidate['document_id']})",
+        f"#{candidate['chunk_index']}" if candidate["chunk_index"] is not None else "",
+        f"p. {candidate['page']}" if candidate["page"] is not None else "",
+        f"› {candidate['section']}" if candidate["section"] else "",
     ]
     return line(" ".join(part for part in parts if part))

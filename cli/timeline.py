@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
+from ..graph.tracing.shapes import Stage
 from .screen import duration, line, one_line, plain_table
 
 BAR = 24  # columns
 
 
-def timeline(stages: Sequence[Mapping[str, Any]]) -> Table:
+def timeline(stages: Sequence[Stage]) -> Table:
     """A row for each stage: when, how long, hits in and out, and why hits left it."""
     table = plain_table()
     table.add_column("stage", no_wrap=True)
@@ -36,15 +36,13 @@ def timeline(stages: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def hits(stage: Mapping[str, Any]) -> str:
+def hits(stage: Stage) -> str:
     """How many went in → how many came out; nothing for a stage that handles none."""
-    counts = [stage["hits_in"], stage["hits_out"]]
-    if counts == [None, None]:
-        return ""
-    return " → ".join("–" if count is None else str(count) for count in counts)
+    came, went = ("" if count is None else str(count) for count in (stage["hits_in"], stage["hits_out"]))
+    return f"{came} → {went}" if came or went else ""
 
 
-def _remark(stage: Mapping[str, Any]) -> str:
+def _remark(stage: Stage) -> str:
     progress = "" if stage["progress"] == "done" else stage["progress"]
     return ", ".join(part for part in (progress, reasons(stage["departures"])) if part)
 
@@ -54,7 +52,7 @@ def reasons(departures: Mapping[str, int]) -> str:
     return ", ".join(f"{number} {reason}" for reason, number in most_first)
 
 
-def _scale(stages: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+def _scale(stages: Sequence[Stage]) -> tuple[float, float]:
     """The first start and the last end of what this run did itself, in milliseconds."""
     spans = [
         (_start(stage), _start(stage) + (stage["duration_ms"] or 0)) for stage in stages if _placed(stage)
@@ -64,7 +62,7 @@ def _scale(stages: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
     return min(start for start, _ in spans), max(end for _, end in spans)
 
 
-def _bar(stage: Mapping[str, Any], scale: tuple[float, float]) -> str:
+def _bar(stage: Stage, scale: tuple[float, float]) -> str:
     first, last = scale
     if not _placed(stage) or last <= first:
         return ""
@@ -75,9 +73,9 @@ def _bar(stage: Mapping[str, Any], scale: tuple[float, float]) -> str:
     return " " * offset + "━" * min(length, BAR - offset)
 
 
-def _placed(stage: Mapping[str, Any]) -> bool:
+def _placed(stage: Stage) -> bool:
     return bool(stage["started_at"]) and not stage["inherited"]
 
 
-def _start(stage: Mapping[str, Any]) -> float:
-    return datetime.fromisoformat(stage["started_at"]).timestamp() * 1000
+def _start(stage: Stage) -> float:
+    return datetime.fromisoformat(stage["started_at"] or "").timestamp() * 1000

@@ -1,8 +1,7 @@
 """`headrace trace`: how a run came to its answer."""
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
 from rich.console import Group, RenderableType
@@ -11,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..client import reach
+from ..graph.tracing.shapes import Call, Candidate, Trace
 from ..settings import Settings
 from ..terminal import with_names
 from .arguments import Commands, filled
@@ -57,12 +57,12 @@ def trace_command(settings: Settings, arguments: argparse.Namespace) -> int:
     return OK
 
 
-def trace_report(trace: Mapping[str, Any], *, everything: bool = False, prompts: bool = False) -> Group:
+def trace_report(trace: Trace, *, everything: bool = False, prompts: bool = False) -> Group:
     """The whole report, for any width of 80 columns or more."""
     return Group(*_parts(trace, everything=everything, prompts=prompts))
 
 
-def _parts(trace: Mapping[str, Any], *, everything: bool, prompts: bool) -> Iterator[RenderableType]:
+def _parts(trace: Trace, *, everything: bool, prompts: bool) -> Iterator[RenderableType]:
     yield _facts(trace, everything=everything)
     yield from titled("Stages", timeline(trace["stages"]))
     yield from _candidates(trace["candidates"], everything=everything)
@@ -78,7 +78,7 @@ def _parts(trace: Mapping[str, Any], *, everything: bool, prompts: bool) -> Iter
         yield from titled("No longer kept", *(Text(line(one)) for one in trace["missing"]))
 
 
-def _facts(trace: Mapping[str, Any], *, everything: bool) -> Table:
+def _facts(trace: Trace, *, everything: bool) -> Table:
     run, query = trace["run"], trace["query"]
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, style="bold")
@@ -106,7 +106,7 @@ def _facts(trace: Mapping[str, Any], *, everything: bool) -> Table:
     return table
 
 
-def _candidates(candidates: Sequence[Mapping[str, Any]], *, everything: bool) -> Iterator[RenderableType]:
+def _candidates(candidates: Sequence[Candidate], *, everything: bool) -> Iterator[RenderableType]:
     if not candidates:
         yield from titled("Passages", Text("None was found.", "dim"))
         return
@@ -119,7 +119,7 @@ def _candidates(candidates: Sequence[Mapping[str, Any]], *, everything: bool) ->
         yield Text(f"{hidden} more that left: --all shows them.", "dim")
 
 
-def _calls(calls: Sequence[Mapping[str, Any]]) -> Table:
+def _calls(calls: Sequence[Call]) -> Table:
     table = plain_table()
     table.add_column("stage", no_wrap=True)
     table.add_column("role", no_wrap=True)
@@ -128,7 +128,7 @@ def _calls(calls: Sequence[Mapping[str, Any]]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("error")
     for call in calls:
-        usage: Mapping[str, int] = call["usage"] or {}
+        usage = call["usage"]
         table.add_row(
             one_line(call["stage"]),
             one_line(call["role"]),
@@ -137,11 +137,12 @@ def _calls(calls: Sequence[Mapping[str, Any]]) -> Table:
             str(usage.get("prompt_tokens", "–")),
             str(usage.get("completion_tokens", "–")),
             Text(line(call["error"] or ""), "red"),
+            style="dim" if call["inherited"] else "",
         )
     return table
 
 
-def _prompts(calls: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
+def _prompts(calls: Sequence[Call]) -> Iterator[RenderableType]:
     for call in calls:
         title = f"Sent by {line(call['stage'])} to {line(call['model'])}"
         if call["messages"] is None:
@@ -155,16 +156,8 @@ def _prompts(calls: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
             yield Padding(Text(lines(message["content"])), (0, 0, 0, 2))
 
 
-def _answer(trace: Mapping[str, Any]) -> RenderableType:
+def _answer(trace: Trace) -> RenderableType:
     if trace["error"]:
-        return Text(line(_told(trace["error"])), "red")
+        return Text(value_of(trace["error"].get("message", trace["error"])), "red")
     names = {one["chunk_id"]: one["alias"] for one in trace["candidates"] if one["alias"]}
     return Text(lines(with_names(trace["answer"], names)) or "(none yet)")
-
-
-def _told(error: Any) -> str:
-    match error:
-        case {"message": message}:
-            return str(message)
-        case _:
-            return str(error)

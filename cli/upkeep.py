@@ -65,7 +65,7 @@ def gc_lines(told: Mapping[str, Any]) -> list[str]:
     if removed:
         first = "To be removed:" if dry else "Removed:"
     else:
-        first = "Nothing is old enough, or too much."
+        first = "No run is old enough, and all of them fit."
     before, after, freed = (decimal(told[name]) for name in ("bytes_before", "bytes_after", "freed_bytes"))
     return [first, *removed, f"Size: {before} → {after}, {freed} {'to be ' if dry else ''}given back."]
 

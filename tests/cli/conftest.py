@@ -7,7 +7,8 @@ import pytest
 
 from headrace.cli import main
 
-from ..running import HANDBOOK, MANUAL, running
+from ..running import HANDBOOK, MANUAL, a_client, a_kb, running, serving
+from ..stub_model import a_model_server
 
 
 @pytest.fixture(scope="module")
@@ -27,3 +28,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory, papers: Path) -> Generator[
     with running(folder):
         assert main(["ingest", str(papers), "--kb", "文档", "--data", str(folder)]) == 0
         yield folder
+
+
+@pytest.fixture(scope="module")
+def with_model(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    """The same with a chat model, which answers with what the question tells it to."""
+    folder = tmp_path_factory.mktemp("modelled")
+    model = a_model_server()
+    with serving(model) as model_url:
+        settings = {"chat_base_url": f"{model_url}/v1", "chat_model": "stub"}
+        with running(folder, **settings) as url, a_client(url) as client:
+            a_kb(client, "文档", [("员工手册.md", HANDBOOK), ("LS-200.md", MANUAL)])
+            yield folder
+            model.state.closing.set()

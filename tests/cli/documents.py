@@ -1,10 +1,16 @@
-"""Runs, traces and differences as the server sends them, made by hand."""
+"""Runs, traces and differences as the server sends them, made by hand; and what a command prints."""
 
+import json
+from contextlib import redirect_stdout
+from io import StringIO
 from typing import Any
 
+from headrace.cli import main
+from headrace.graph.tracing.shapes import Call, Candidate, Diff, Run, Stage, StageDiff, Trace
 
-def a_run(**changes: Any) -> dict[str, Any]:
-    return {
+
+def a_run(**changes: Any) -> Run:
+    return {  # pyright: ignore[reportReturnType]  # of any value, so that a test can change each
         "id": "0193a6b0c0de7000800000000000a001",
         "session_id": "s1",
         "message_id": "m1",
@@ -22,8 +28,8 @@ def a_run(**changes: Any) -> dict[str, Any]:
     }
 
 
-def a_stage(name: str = "rerank", **changes: Any) -> dict[str, Any]:
-    return {
+def a_stage(name: str = "rerank", **changes: Any) -> Stage:
+    return {  # pyright: ignore[reportReturnType]  # of any value, so that a test can change each
         "stage": name,
         "started_at": "2026-11-30T08:00:00.000Z",
         "duration_ms": 100.0,
@@ -42,8 +48,8 @@ def a_stage(name: str = "rerank", **changes: Any) -> dict[str, Any]:
     }
 
 
-def a_candidate(chunk_id: str = "c-1", **changes: Any) -> dict[str, Any]:
-    return {
+def a_candidate(chunk_id: str = "c-1", **changes: Any) -> Candidate:
+    return {  # pyright: ignore[reportReturnType]  # of any value, so that a test can change each
         "chunk_id": chunk_id,
         "document_id": "d-1",
         "document_title": "员工手册.md",
@@ -63,22 +69,23 @@ def a_candidate(chunk_id: str = "c-1", **changes: Any) -> dict[str, Any]:
         "merged_into": None,
         "merged_by": None,
         "left": None,
+        "shown_in": None,
         **changes,
     }
 
 
-def selected(chunk_id: str, place: int, **changes: Any) -> dict[str, Any]:
+def selected(chunk_id: str, place: int, **changes: Any) -> Candidate:
     ranks = {"vector": 2, "keyword": 1, "fused": 1, "selected": place}
     return a_candidate(chunk_id, ranks=ranks, alias=f"c{place}", fate="selected", **changes)
 
 
-def gone(chunk_id: str, reason: str = "below_threshold", **changes: Any) -> dict[str, Any]:
+def gone(chunk_id: str, reason: str = "below_threshold", **changes: Any) -> Candidate:
     left = {"stage": "rerank", "reason": reason, "score": 0.21, "limit": 0.3, "other": None}
     return a_candidate(chunk_id, **{"fate": "left", "left": left, **changes})
 
 
-def a_call(**changes: Any) -> dict[str, Any]:
-    return {
+def a_call(**changes: Any) -> Call:
+    return {  # pyright: ignore[reportReturnType]  # of any value, so that a test can change each
         "stage": "generate_answer",
         "role": "chat",
         "model": "qwen3-4b",
@@ -90,12 +97,13 @@ def a_call(**changes: Any) -> dict[str, Any]:
             {"role": "user", "content": "问：住宿标准？"},
         ],
         "exact": True,
+        "inherited": False,
         **changes,
     }
 
 
-def a_trace(**changes: Any) -> dict[str, Any]:
-    return {
+def a_trace(**changes: Any) -> Trace:
+    return {  # pyright: ignore[reportReturnType]  # of any value, so that a test can change each
         "run": a_run(),
         "query": "国内出差的住宿标准是多少？",
         "rewritten_query": "国内出差住宿费标准",
@@ -115,8 +123,8 @@ def a_trace(**changes: Any) -> dict[str, Any]:
     }
 
 
-def a_stage_diff(name: str = "rerank", **changes: Any) -> dict[str, Any]:
-    return {
+def a_stage_diff(name: str = "rerank", **changes: Any) -> StageDiff:
+    return {  # pyright: ignore[reportReturnType]  # of any value, so that a test can change each
         "stage": name,
         "in": "both",
         "duration_ms": [100.0, 120.0],
@@ -129,9 +137,9 @@ def a_stage_diff(name: str = "rerank", **changes: Any) -> dict[str, Any]:
     }
 
 
-def a_diff(**changes: Any) -> dict[str, Any]:
+def a_diff(**changes: Any) -> Diff:
     fork = a_run(id="0193a6b0c0de7000800000000000a002", forked_from=a_run()["id"], fork_stage="rerank")
-    return {
+    return {  # pyright: ignore[reportReturnType]  # of any value, so that a test can change each
         "runs": [a_run(), fork],
         "settings": {},
         "prompts": {},
@@ -139,5 +147,14 @@ def a_diff(**changes: Any) -> dict[str, Any]:
         "answer": ["每晚 450 元。", "每晚 450 元。"],
         "same_answer": True,
         "outcome": ["answered", "answered"],
+        "query": [a_run()["question"]] * 2,
+        "missing": [[], []],
         **changes,
     }
+
+
+def report_of(*arguments: str, code: int = 0) -> Any:
+    """The one document that a command prints with --json."""
+    with redirect_stdout(StringIO()) as out:
+        assert main([*arguments, "--json"]) == code
+    return json.loads(out.getvalue())

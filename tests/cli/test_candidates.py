@@ -1,16 +1,16 @@
 from collections.abc import Sequence
 from io import StringIO
-from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
 
 from headrace.cli.candidates import NEAREST, candidate_table, departure, shown
+from headrace.graph.tracing.shapes import Candidate
 
 from .documents import a_candidate, gone, selected
 
 
-def drawn(candidates: Sequence[dict[str, Any]], *, everything: bool = False, width: int = 100) -> list[str]:
+def drawn(candidates: Sequence[Candidate], *, everything: bool = False, width: int = 100) -> list[str]:
     console = Console(file=StringIO(), width=width, markup=False)
     console.print(candidate_table(candidates, everything=everything))
     assert isinstance(console.file, StringIO)
@@ -40,6 +40,8 @@ def test_what_left_says_where_why_and_by_how_much() -> None:
     assert departure(gone("x"), {}) == "✗ rerank: below_threshold 0.210, limit 0.3"
     left = {"stage": "filter_top_k", "reason": "too_similar", "score": None, "limit": None, "other": "c-1"}
     assert departure(gone("x", left=left), {"c-1": "c1"}) == "✗ filter_top_k: too_similar, like c1"
+    read = gone("x", shown_in="c-2")
+    assert departure(read, {"c-2": "c4"}) == "✗ rerank: below_threshold 0.210, limit 0.3; read with c4"
     merged = a_candidate("x", merged_into="c-1", merged_by="containment")
     assert departure(merged, {"c-1": "c2"}) == "merged into c2 (containment)"
     assert departure(a_candidate("x"), {}) == ""

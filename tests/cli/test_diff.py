@@ -1,11 +1,11 @@
 """The report of a difference, from documents made by hand."""
 
 from io import StringIO
-from typing import Any
 
 from rich.console import Console
 
 from headrace.cli.diff import MOST, diff_report
+from headrace.graph.tracing.shapes import Diff
 
 from .documents import a_diff, a_run, a_stage_diff
 
@@ -13,7 +13,7 @@ FIRST = '每晚不超过 450 元<kb doc="员工手册.md" knowledge_id="d" chunk
 SECOND = FIRST.replace("450", "500") + '<kb doc="LS-200.md" knowledge_id="d2" chunk_id="c-2"/>'
 
 
-def told(diff: dict[str, Any], *, everything: bool = False) -> str:
+def told(diff: Diff, *, everything: bool = False) -> str:
     console = Console(file=StringIO(), width=100, markup=False)
     console.print(diff_report(diff, everything=everything))
     assert isinstance(console.file, StringIO)
@@ -60,10 +60,34 @@ def test_a_stage_that_only_one_run_has_is_marked() -> None:
 
 
 def test_many_passages_are_counted_unless_all_are_asked_for() -> None:
-    left = [{"chunk_id": f"x{n}", "document_title": f"文件{n}.md", "place": n} for n in range(1, MOST + 4)]
+    left = [
+        {"chunk_id": f"x{n}", "document_title": f"文件{n}.md", "place": n, "reason": None}
+        for n in range(1, MOST + 4)
+    ]
     diff = a_diff(stages=[a_stage_diff(left=left)])
     assert "- 3 more: --all shows them" in told(diff)
     assert f"文件{MOST + 3}.md" in told(diff, everything=True)
+
+
+def test_what_a_stage_only_passes_on_is_not_told_again() -> None:
+    gone = {"chunk_id": "x", "document_title": "员工手册.md", "place": 4, "reason": "not_diverse"}
+    report = told(
+        a_diff(stages=[a_stage_diff("rerank", left=[gone]), a_stage_diff("merge_chunks", left=[gone])])
+    )
+    assert report.count("1 left") == 2
+    assert report.count("员工手册.md (not_diverse)") == 1
+
+
+def test_of_two_objects_only_the_fields_that_differ_are_told() -> None:
+    stage = a_stage_diff(changed={"budget": [{"kept": 10, "dropped": 0}, {"kept": 2, "dropped": 0}]})
+    report = told(a_diff(stages=[stage]))
+    assert "budget.kept: 10 → 2" in report
+    assert "budget.dropped" not in report
+
+
+def test_what_is_no_longer_kept_is_said_of_each_run() -> None:
+    report = told(a_diff(missing=[[], ["Its checkpoints were removed."]]))
+    assert "No longer kept of run 2\nIts checkpoints were removed." in report
 
 
 def test_two_runs_of_different_questions_show_both() -> None:

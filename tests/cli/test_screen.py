@@ -45,5 +45,6 @@ def test_text_cannot_steer_the_terminal_or_turn_its_direction() -> None:
 
 def test_a_passage_says_title_number_page_and_section() -> None:
     assert passage(a_candidate(page=2)) == "员工手册.md #3 p. 2 › 差旅"
-    assert passage({"chunk_id": "c", "document_title": "LS-200 manual"}) == "LS-200 manual"
+    bare = a_candidate(document_title="LS-200 manual", chunk_index=None, section=None)
+    assert passage(bare) == "LS-200 manual"
     assert passage(a_candidate(document_title="")) == "(document d-1) #3 › 差旅"

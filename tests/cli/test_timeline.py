@@ -3,11 +3,12 @@ from io import StringIO
 from rich.console import Console
 
 from headrace.cli.timeline import BAR, timeline
+from headrace.graph.tracing.shapes import Stage
 
 from .documents import a_stage
 
 
-def drawn(*stages: dict[str, object]) -> list[str]:
+def drawn(*stages: Stage) -> list[str]:
     console = Console(file=StringIO(), width=100, markup=False)
     console.print(timeline(stages))
     assert isinstance(console.file, StringIO)
@@ -40,7 +41,7 @@ def test_a_stage_begun_again_and_one_under_way_are_told() -> None:
         a_stage("understand_query", attempts=2), a_stage(duration_ms=None, progress="running", hits_in=5)
     )
     assert again.startswith("understand_query ×2")
-    assert "5 → –  running" in running
+    assert "5 →  running" in running
     assert "–" in running
 
 

@@ -1,20 +1,20 @@
 """The report of a trace, from documents made by hand; commands against a server are in test_debugging.py."""
 
 from io import StringIO
-from typing import Any
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
 from headrace.cli.trace import trace_report
+from headrace.graph.tracing.shapes import Trace
 
 from .documents import a_call, a_run, a_stage, a_trace, gone, selected
 
 ANSWER = '不超过 450 元<kb doc="员工手册.md" knowledge_id="d-1" chunk_id="c-1"/>。'
 
 
-def told(trace: dict[str, Any], *, width: int = 100, **options: bool) -> str:
+def told(trace: Trace, *, width: int = 100, **options: bool) -> str:
     console = Console(file=StringIO(), width=width, markup=False)
     console.print(trace_report(trace, **options))
     assert isinstance(console.file, StringIO)

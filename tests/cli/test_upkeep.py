@@ -21,7 +21,7 @@ def test_a_dry_run_is_told_as_one() -> None:
 
 
 def test_nothing_to_remove_is_said() -> None:
-    assert gc_lines({**NONE, **SAME})[0] == "Nothing is old enough, or too much."
+    assert gc_lines({**NONE, **SAME})[0] == "No run is old enough, and all of them fit."
 
 
 def test_what_was_erased_is_counted() -> None:

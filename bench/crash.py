@@ -1,8 +1,10 @@
 """Kill a real server with -9 at random moments and look for anything that was lost, doubled or left in half.
 
-`.venv/bin/python bench/crash.py [--kills 40] [--seed 1] [--keep FOLDER]`. Clients ask, stop, upload, replace
-and delete all the while and reconnect after each start; stand-ins for the chat and embedding models count
-what they are asked. What broke goes to stderr, one JSON document to stdout; exit code 1 if anything did.
+`.venv/bin/python bench/crash.py [--kills 40] [--seed 1] [--keep FOLDER]`. Clients ask, let questions
+wait in line, stop, fork, upload, replace, delete and collect what is old all the while, and reconnect after
+each start; stand-ins for the chat and embedding models count what they are asked. The next process imports
+its modules while the one before it runs. What broke goes to stderr, one JSON document to stdout; exit code 1
+if anything did.
 """
 
 import argparse
@@ -47,7 +49,11 @@ MOMENTS = {
     "first piece": 0.02,
     "middle piece": 0.2,
     "last piece": 0.03,
+    "all said": 0.03,
     "completed": 0.02,
+    "question queued": 0.1,
+    "fork asked": 0.2,
+    "collecting": 0.1,
     "stop asked": 0.3,
     "passages embedded": 0.2,
     "uploaded": 0.1,
@@ -60,6 +66,9 @@ BREATHER = 3
 AUDIT = 12  # kills between two looks into the files
 PATIENCE_S = 120.0
 SHOWN = 5  # violations of one kind that are printed
+IN_LINE = 3  # questions that are asked at once
+STAGES = ("load_history", "search_chunks", "rerank", "assemble_context", "generate_answer", "finalize")
+RETENTION_DAYS = 0.0002  # a few seconds: what is old is collected while others go on
 WORDS = "年休假 应当 在 当年 休完 ， 最多 可 结转 三天 𠮷野家 naïve 👩‍🔬 «да» 。 \n\n 凭 发票 报销 ".split(
     " "
 )
@@ -71,6 +80,9 @@ class Question:
 
     number: int
     session: str
+    queued: bool = False
+    message: str = ""  # of the answer, once known
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
     events: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     stopped: str | None = None  # the status that the answer to a stop named
     # Calls counted when the stage's result was first found on the disk after a kill.
@@ -136,6 +148,7 @@ class Models:
             if place in name:
                 self._marks.passed(name[place])
         yield _chunk("", finish="stop") + b"data: [DONE]\n\n"
+        self._marks.passed("all said")
 
     async def _embed(self, request: Request[Any]) -> Response:
         texts: list[str] = (await request.json())["input"]
@@ -157,6 +170,7 @@ class Server:
         self.up = asyncio.Event()
         self.url = ""
         self._process: asyncio.subprocess.Process | None = None
+        self._spare: asyncio.subprocess.Process | None = None
         self._ready: asyncio.Task[None] | None = None
         self._environment = os.environ | {
             "HEADRACE_CHAT_BASE_URL": f"{models}/v1",
@@ -164,17 +178,25 @@ class Server:
             "HEADRACE_EMBEDDING_BASE_URL": f"{models}/v1",
             "HEADRACE_EMBEDDING_MODEL": "stub",
             "HEADRACE_ENABLE_REWRITE": "false",
+            "HEADRACE_RETENTION_DAYS": str(RETENTION_DAYS),
         }
 
     async def start(self) -> None:
+        self._process, self._spare = self._spare or await self._import(), None
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"now\n")
+        self._ready = asyncio.create_task(self._until_ready(self._process))
+
+    async def _import(self) -> asyncio.subprocess.Process:
+        """A process that has all modules and waits for its turn."""
         with (self.folder.parent / "server.log").open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "headrace.cli", "--data", self.folder, "serve", "--port", "0"),
+            return await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", WHEN_TOLD, "--data", self.folder, "serve", "--port", "0"),
+                stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
                 env=self._environment,
             )
-        self._ready = asyncio.create_task(self._until_ready(self._process))
 
     async def ready(self) -> None:
         assert self._ready is not None
@@ -187,6 +209,12 @@ class Server:
 
     async def terminate(self) -> int:
         return await self._end(lambda process: process.terminate())
+
+    async def close(self) -> None:
+        await self.kill()
+        if self._spare is not None:
+            self._spare.kill()
+            await self._spare.wait()
 
     async def _end(self, signal: Callable[[asyncio.subprocess.Process], None]) -> int:
         assert self._process is not None
@@ -204,7 +232,8 @@ class Server:
             if found := re.search(rb"http://\S+", line):
                 self.url = found[0].decode().rstrip("/")
                 self.up.set()
-                return
+                break
+        self._spare = self._spare or await self._import()
 
 
 class Trial:
@@ -272,29 +301,50 @@ class Trial:
         session = (await self.call("POST", "/sessions", json={"knowledge_base_ids": [self.kb]}))["id"]
         while True:
             async with self.working():
-                question = Question(len(self.questions), session)
-                self.questions.append(question)
-                stopping = asyncio.create_task(self._stop_some(question))
-                while not question.ended:
-                    with contextlib.suppress(httpx.TransportError):
-                        async for event in self._frames(question):
-                            self._take(question, event)
-                    await asyncio.sleep(0.01)
-                await stopping
-                await self._check_answer(question)
+                line = [self._new_question(session)]
+                while self.random.random() < 0.2 and len(line) < IN_LINE:
+                    line.append(self._new_question(session, queued=True))
+                before = [None, *line]
+                async with asyncio.TaskGroup() as asking:
+                    for question, earlier in zip(line, before, strict=False):
+                        asking.create_task(self._ask(question, earlier))
+                for question in line:
+                    await self._check_answer(question)
+                await self._check_line(line)
+                if self.random.random() < 0.3:
+                    await self._fork(self.random.choice(line))
+
+    def _new_question(self, session: str, *, queued: bool = False) -> Question:
+        question = Question(len(self.questions), session, queued)
+        self.questions.append(question)
+        return question
+
+    async def _ask(self, question: Question, earlier: Question | None) -> None:
+        if earlier is not None:
+            await earlier.begun.wait()
+        stopping = asyncio.create_task(self._stop_some(question))
+        await self._read(question)
+        await stopping
+
+    async def _read(self, question: Question) -> None:
+        while not question.ended:
+            with contextlib.suppress(httpx.TransportError):
+                async for event in self._frames(question):
+                    self._take(question, event)
+            await asyncio.sleep(0.01)
 
     async def _frames(self, question: Question) -> AsyncIterator[dict[str, Any]]:
         await self.server.up.wait()
         last = len(question.events)
         path = f"{self.server.url}{API}/sessions"
-        if last:
-            message = question.events[0]["assistant_message_id"]
-            address = f"{path}/continue-stream/{question.session}?message_id={message}"
+        if question.message:
+            address = f"{path}/continue-stream/{question.session}?message_id={question.message}"
             stream = self._http.stream("GET", address, headers={"Last-Event-ID": str(last)})
         else:
             body = {"query": question.text, "request_id": question.request_id}
+            body |= {"on_busy": "queue"} if question.queued else {}
             stream = self._http.stream("POST", f"{path}/{question.session}/knowledge-qa", json=body)
-            self.marks.passed("asked")
+            self.marks.passed("question queued" if question.queued else "asked")
         async with stream as response:
             if response.status_code != 200:
                 self.check("asked again, the question is answered", False, (await response.aread()).decode())
@@ -307,6 +357,8 @@ class Trial:
         wanted = len(question.events) + 1
         self.check("no gap, no repeat", event["seq"] == wanted, question.number, "got", event["seq"], wanted)
         question.events.append(event)
+        question.message = question.events[0]["assistant_message_id"]
+        question.begun.set()
         if event["done"]:
             self.marks.passed("completed")
 
@@ -346,6 +398,64 @@ class Trial:
         for stage, calls in question.durable.items():
             now = self.models.calls[stage, number]
             self.check("what is durable is not computed again", now == calls, number, stage, calls, now)
+
+    async def _check_line(self, line: list[Question]) -> None:
+        """Questions that waited in line: in the conversation and answered in the order they were asked."""
+        if len(line) == 1:
+            return
+        listed = await self.call("GET", f"/sessions/{line[0].session}/messages?page_size=1000")
+        shown = [one["request_id"] for one in listed if one["role"] == "user"][-len(line) :]
+        self.check("in line as asked", shown == [one.request_id for one in line], shown)
+        answered = [
+            one for one in line if one.stopped is None and one.events[-1]["response_type"] == "complete"
+        ]
+        runs = [await self.call("GET", f"/runs/{one.events[0]['run_id']}") for one in answered]
+        ended = [run["ended_at"] for run in runs]
+        self.check("answered in line", ended == sorted(ended), [one.number for one in answered], ended)
+
+    async def _fork(self, question: Question) -> None:
+        """Once or not at all; it ends, says what the model said, and its origin stays as it was."""
+        if question.events[-1]["response_type"] != "complete":
+            return
+        origin = f"/runs/{question.events[0]['run_id']}"
+        body = {"from": self.random.choice(STAGES), "settings": {"rerank_top_k": self.random.randrange(1, 9)}}
+        asking = asyncio.create_task(self.once("POST", f"{origin}/fork", json=body))
+        self.marks.passed("fork asked")
+        made: list[str] = []
+        with contextlib.suppress(httpx.TransportError):
+            try:
+                made = [(await asking)["run_id"]]
+            except LookupError as refused:
+                # Its stages may be old enough to have been collected.
+                self.check("a fork that is refused is too late", "checkpoint_gone" in str(refused), refused)
+        forks = (await self.call("GET", origin))["forks"]
+        self.check("a fork is made once or not at all", made in ([], forks) and len(forks) < 2, made, forks)
+        for run_id in forks:
+            run = await self.call("GET", f"/runs/{run_id}")
+            fork = Question(question.number, question.session, message=run["message_id"])
+            await asyncio.wait_for(self._read(fork), PATIENCE_S)
+            run = await self.call("GET", f"/runs/{run_id}")
+            shown, end = answer_of(fork.events), fork.events[-1]["response_type"]
+            whole = "".join(pieces_of(question.number)).lstrip()
+            self.check("a fork ends complete", (end, run["status"]) == ("complete", "complete"), body, run)
+            self.check("a fork says what the model said", shown == run["answer"] == whole, body, shown, whole)
+        kept = await self.call("GET", f"{origin}/events")
+        self.check("a fork leaves its origin alone", kept == question.events, question.number, body)
+
+    # --- what is old ---
+
+    async def keeper(self) -> None:
+        while True:
+            async with self.working():
+                collecting = asyncio.create_task(self.once("POST", "/gc", json={}))
+                self.marks.passed("collecting")
+                with contextlib.suppress(httpx.TransportError):
+                    self.checked["runs that lost their stages"] += (await collecting)["runs_trimmed"]
+                if ended := [question for question in self.questions if question.ended]:
+                    old = self.random.choice(ended)
+                    kept = await self.call("GET", f"/runs/{old.events[0]['run_id']}/events")
+                    self.check("what is collected leaves the events", kept == old.events, old.number)
+            await asyncio.sleep(self.random.uniform(0.5, 2))
 
     # --- documents ---
 
@@ -489,7 +599,8 @@ async def audit(trial: Trial, folder: Path) -> None:
                 trial.check("the checkpoint holds the answer", same, question.number)
         rows = await journal.read(
             lambda db: db.execute(
-                "select session_id, request_id, role, count(*) from messages group by 1, 2, 3"
+                "select session_id, request_id, role, count(*) from messages "
+                "where not forked group by 1, 2, 3"
             ).fetchall()
         )
     asked = {(question.session, question.request_id) for question in trial.questions}
@@ -528,13 +639,14 @@ async def run(folder: Path, *, kills: int, seed: int) -> dict[str, Any]:
         await trial.prepare()
         clients = [asyncio.create_task(trial.converse()) for _ in range(SESSIONS)]
         clients.append(asyncio.create_task(trial.librarian()))
+        clients.append(asyncio.create_task(trial.keeper()))
         try:
             hit = await _kill_again_and_again(trial, kills, clients)
         finally:
             for client in clients:
                 client.cancel()
             await asyncio.gather(*clients, return_exceptions=True)
-            await server.kill()
+            await server.close()
             serving.should_exit = True
             await serving_task
     return {
@@ -572,6 +684,14 @@ async def _kill_again_and_again(trial: Trial, kills: int, clients: list[asyncio.
 
 
 # --- small things ---
+
+WHEN_TOLD = """
+import sys
+import headrace.server
+from headrace.cli import main
+sys.stdin.readline()
+sys.exit(main(sys.argv[1:]))
+"""
 
 SECTION = re.compile(r"版本(\d+)第(\d+)节")
 

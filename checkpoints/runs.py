@@ -210,6 +210,11 @@ class Runs:
         if error := self._too_new.get(run_id):
             raise CheckpointTooNew(error.message, details=error.details)
 
+    def waits_for(self, run_id: str) -> WaitsFor | None:
+        """What a run of this process waits for, if it is not at work."""
+        run = self._owned.get(run_id)
+        return run.waits if run else None
+
     async def get(self, run_id: str) -> dict[str, Any]:
         """`{id, session_id, message_id, status, created_at, ended_at, timing}`.
 

@@ -1,11 +1,9 @@
 """A journal without room: what is not stored says so, order is kept, reading goes on."""
 
 import asyncio
-import resource
 import sqlite3
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from headrace.checkpoints.journal import Journal, open_journal
 from headrace.checkpoints.room import ROOM_BYTES, give_room, take_room
 from headrace.errors import StorageFull
 
-from .full import fill, make_room
+from .full import fill, log_cannot_grow, make_room
 
 pytestmark = pytest.mark.anyio
 
@@ -110,20 +108,9 @@ async def test_room_is_tried_for_what_a_question_needs_and_given_back(journal: J
     assert left == 0
 
 
-@contextmanager
-def files_no_larger_than(size: int) -> Generator[None]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
 async def test_a_file_at_its_size_limit_is_a_lack_of_room_too(journal: Journal) -> None:
     await journal.write(line("before"))
-    log = journal.path.with_name("journal.sqlite-wal").stat().st_size
-    with files_no_larger_than(log):
+    with log_cannot_grow(journal):
         # SQLite calls this one `disk I/O error`.
         with pytest.raises(StorageFull) as error:
             await journal.write(line(LONG))

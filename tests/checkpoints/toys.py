@@ -130,6 +130,7 @@ async def a_stack(
     *,
     patience_s: float = 0.2,
     graph: Callable[[], StateGraph[RagState, Context, Ask, RagState]] = toy_graph,
+    kind: type[Runs] = Runs,
     **hooks: Any,
 ) -> AsyncGenerator[Stack]:
     """A process: opened over the journal in `folder`, drained at the end."""
@@ -143,7 +144,7 @@ async def a_stack(
             return cast(Context, Toy(emit=emit, ran=ran, told=told, **hooks))
 
         compiled = graph().compile(checkpointer=JournalSaver(journal))
-        runs = Runs(
+        runs = kind(
             journal, events, sessions, compiled, make_context, cancel_patience_s=patience_s, room_first_s=0.01
         )
         yield Stack(

@@ -264,7 +264,11 @@ class Run:
         """Run again from a stage with something changed, and wait for the end. This run stays as it is.
 
         The server that owns the folder does it; where none runs, one is started for as long as it takes,
-        configured as `headrace serve` would be.
+        configured as `headrace serve` would be. A server that closes meanwhile leaves the run for its next
+        start: its `summary` says how it stands.
+
+        Raises HeadraceError with the server's words: bad_stage, stage_not_reached, checkpoint_gone,
+        bad_setting, bad_prompt, bad_state, run_trimmed, run_erased.
         """
         body = {"from": stage, "settings": settings or {}, "prompts": prompts or {}, "state": state or {}}
         with reach(self.folder.settings) as client:

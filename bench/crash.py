@@ -687,9 +687,9 @@ async def _kill_again_and_again(trial: Trial, kills: int, clients: list[asyncio.
 
 WHEN_TOLD = """
 import sys
-import headrace.server
+import langchain_openai, tiktoken, headrace.server
 from headrace.cli import main
-sys.stdin.readline()
+sys.stdin.readline() or sys.exit()
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -42,7 +42,7 @@ class OwnedRun:
         # What the graph is called with. An answer to an interrupt goes in here, as Command(resume=...).
         self.given: Ask | Command[Any] = Ask(request=asked)
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.waits = waits
+        self.waits: WaitsFor | None = waits
         self.stop_asked = False
         self.lost_something = False  # for want of room: what is stored is where it goes on from
         self.renew()

@@ -3,53 +3,26 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from functools import partial
-from typing import Any, cast
-
-from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.checkpoint.serde.types import INTERRUPT
-from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command
+from typing import Any
 
 from ..context import Context
-from ..errors import DependencyFailed, HeadraceError, StorageFull
-from ..state import Asked, RagState
-from .event_rows import Told, read_told
+from ..errors import DependencyFailed, StorageFull
+from ..state import Asked
+from .driver import Driver, Graph
+from .event_rows import Told
 from .events import EventLog, RunEmitter
 from .journal import Journal, JournalClosed
 from .line import OnBusy, ask_to_stop, enter, stop_session
-from .owned import OwnedRun, WaitsFor, until_over
+from .owned import OwnedRun, WaitsFor
 from .places import Places
-from .room import storage_full, until_room
-from .run_rows import (
-    End,
-    RunRow,
-    count_resume,
-    end_run,
-    forgive_resumes,
-    read_run,
-    read_unfinished,
-    set_waiting,
-    start_next,
-)
+from .room import until_room
+from .run_rows import End, RunRow, end_run, forgive_resumes, read_run, read_unfinished, start_next
 from .saver import CheckpointTooNew
 from .sessions import Message, Sessions
-from .verdicts import (
-    STOPPED,
-    awaits_person,
-    check_answer,
-    completion,
-    failure,
-    failure_of,
-    has_interrupt,
-    lacks_room,
-    unfinished_tasks,
-)
+from .verdicts import check_answer
 
 logger = logging.getLogger(__name__)
-
-Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 # How long `stop` waits for the end that it has asked for, before it answers "stopping".
 STOP_WAIT_S = 2.0
@@ -85,18 +58,16 @@ class Runs:
         self._journal = journal
         self._events = events
         self._sessions = sessions
-        self._graph = graph
-        self._saver = _saver_of(graph)
-        self._make_context = make_context
         self._patience_s = cancel_patience_s
-        self._most_resumes = most_resumes
+        self._driver = Driver(
+            journal, events, graph, make_context, patience_s=cancel_patience_s, most_resumes=most_resumes
+        )
         self._room_first_s = room_first_s
         self._owned: dict[str, OwnedRun] = {}
         self._too_new: dict[str, CheckpointTooNew] = {}  # runs that only a newer program can go on with
         self._tasks: set[asyncio.Task[Any]] = set()
         self._places = Places(RESUMED_AT_ONCE, partial(self._own, told=None), self._spawn)
         self._watch: asyncio.Task[None] | None = None  # for room, while runs wait for some
-        self._draining = False
 
     async def start(self, asked: Asked, *, on_busy: OnBusy = "reject") -> str:
         """Store the question and start to answer it. Returns the id of the run to follow: that of the
@@ -108,7 +79,7 @@ class Runs:
         Raises NotFound (session_not_found), Conflict (session_busy, details.message_id; queue_full;
         request_id_taken), DependencyFailed (shutting_down), StorageFull.
         """
-        if self._draining:
+        if self._driver.draining:
             raise _shutting_down()
         # In a task of its own: a caller that goes away after the commit must not leave a run unowned.
         return await asyncio.shield(self._spawn(self._start(asked, on_busy)))
@@ -118,7 +89,7 @@ class Runs:
 
         Raises DependencyFailed (shutting_down): it goes on at the next start then.
         """
-        if self._draining:
+        if self._driver.draining:
             raise _shutting_down()
         if asked["run_id"] in self._owned:
             return  # found unfinished between its storing and this call: at a start both happen at once
@@ -172,7 +143,7 @@ class Runs:
 
         Returns within `grace_s` + `cancel_patience_s` + 1 seconds and a little.
         """
-        self._draining = True
+        self._driver.draining = True
         if self._watch is not None:
             self._watch.cancel()
         for run in self._owned.values():
@@ -310,7 +281,7 @@ class Runs:
         """From here to its end, or until it has to wait, the run is ours; `told` is None when it was begun
         before."""
         try:
-            end = await self._answer(run, told)
+            end = await self._driver.drive(run, told)
             if end is not None:
                 await self._end(run, end)
         except StorageFull:
@@ -327,66 +298,9 @@ class Runs:
             if run.waits is None:
                 self._let_go(run)
 
-    async def _answer(self, run: OwnedRun, told: Told | None) -> End | None:
-        """Run the graph. None: the run waits, or goes on in the next process."""
-        if self._draining:
-            return None
-        if told is None:
-            row = await self._journal.read(partial(read_run, run_id=run.id))
-            if row.ended_at is not None:
-                return None
-            told = await self._journal.read(partial(read_told, run_id=run.id))
-            run.emitter = RunEmitter(self._events, run.id, told)
-            if row.status == "stopping" or run.stop_asked:
-                return STOPPED
-            if end := await self._take_over(run, told):
-                return end
-            if run.waits is not None:
-                return None
-        else:
-            run.emitter = RunEmitter(self._events, run.id, told)
-        if run.stop_asked:
-            return STOPPED
-        run.graph = asyncio.create_task(self._invoke(run))
-        await until_over(run, self._patience_s)
-        return await self._verdict(run)
-
-    async def _take_over(self, run: OwnedRun, told: Told) -> End | None:
-        """Void what was begun and is not finished; an end if there is nothing to go on with."""
-        newest = await self._saver.aget_tuple(run.config)
-        unanswered = has_interrupt(newest) and not isinstance(run.given, Command)
-        if unanswered and awaits_person(await self._graph.aget_state(run.config)):
-            return await self._wait_for_person(run)
-        if run.lost_something:
-            await self._journal.mend(run.id)
-            run.lost_something = False
-        elif end := await self._count(run, newest.checkpoint["id"] if newest else ""):
-            return end
-        run.emitter.void(unfinished_tasks(told.tasks, newest))
-        logger.info("run %s resumes", run.id)
-        return None
-
-    async def _count(self, run: OwnedRun, checkpoint_id: str) -> End | None:
-        row = await self._journal.write(partial(count_resume, run_id=run.id, checkpoint_id=checkpoint_id))
-        if row.status == "stopping":
-            return STOPPED
-        if row.resumes > self._most_resumes:
-            logger.error("run %s: %d starts ended at the same step, so it is given up", run.id, row.resumes)
-            return failure(run, "run_given_up", 500, times=row.resumes)
-        return None
-
-    async def _wait_for_person(self, run: OwnedRun) -> End | None:
-        """The graph has interrupted itself. Who answers puts a Command into `run.given` and wakes the run."""
-        row = await self._journal.write(partial(set_waiting, run_id=run.id))
-        if run.stop_asked or row.status == "stopping":
-            return STOPPED
-        run.renew()
-        run.waits = "person"
-        return None
-
     async def _pause(self, run: OwnedRun) -> None:
         """Something of the run could not be stored: it goes on from what is, once there is room."""
-        if self._draining:
+        if self._driver.draining:
             return
         logger.warning("run %s pauses: there is no room to store its events", run.id)
         if run.graph is not None and not run.graph.done():
@@ -404,48 +318,6 @@ class Runs:
         for run in [run for run in self._owned.values() if run.waits == "room"]:
             self._places.wait_for_one(run)
 
-    async def _invoke(self, run: OwnedRun) -> RagState:
-        # The same input with the same run id: LangGraph goes on from the newest checkpoint, if there is one.
-        state = await self._graph.ainvoke(
-            run.given,
-            run.config,
-            context=self._make_context(run.emitter, run.asked),
-            durability="sync",
-            control=run.control,
-        )
-        return cast(RagState, state)
-
-    async def _verdict(self, run: OwnedRun) -> End | None:
-        """What the end of the graph means. A person who asked to stop gets a stop, whatever else happened."""
-        if run.stop_asked:
-            return replace(STOPPED, stages_ms=await self._stages(run))
-        if run.over_limit:
-            limit = run.asked["run_limit_s"]
-            return failure(run, "run_limit", 504, stages=await self._stages(run), limit=limit)
-        if self._draining and run.was_cut_off:
-            return None
-        if run.graph is None or not run.graph.done() or run.graph.cancelled():
-            logger.error("run %s was cancelled, but not by its owner", run.id)
-            return failure(run, "internal_error", 500)
-        if lacks_room(run):
-            raise storage_full()
-        match run.graph.exception() or run.emitter.failure:
-            case None if INTERRUPT in run.graph.result():
-                return await self._wait_for_person(run)
-            case None:
-                return completion(run.graph.result())
-            case JournalClosed() as error:
-                raise error
-            case HeadraceError() as error:
-                return failure_of(error, await self._stages(run))
-            case error:
-                logger.error("run %s failed", run.id, exc_info=error)
-                return failure(run, "internal_error", 500, stages=await self._stages(run))
-
-    async def _stages(self, run: OwnedRun) -> dict[str, float]:
-        newest = await self._saver.aget_tuple(run.config)
-        return newest.checkpoint["channel_values"].get("timings", {}) if newest else {}
-
     async def _end(self, run: OwnedRun, end: End) -> None:
         run.emitter.close()
         ended = await self._journal.write(partial(end_run, run_id=run.id, end=end))
@@ -461,12 +333,6 @@ class Runs:
             ended.timing["total_ms"],
             ended.timing["stages_ms"],
         )
-
-
-def _saver_of(graph: Graph) -> BaseCheckpointSaver[Any]:
-    if not isinstance(graph.checkpointer, BaseCheckpointSaver):
-        raise TypeError("a run that is never lost needs a graph compiled with a checkpointer")
-    return cast("BaseCheckpointSaver[Any]", graph.checkpointer)
 
 
 def _shutting_down() -> DependencyFailed:

@@ -121,4 +121,5 @@ def stopped_by_interrupt(client: Client, session_id: str, message_id: Callable[[
         if message_id():
             stop = {"message_id": message_id()}
             client.call("POST", f"/sessions/{quote(session_id, safe='')}/stop", json=stop)
+            tell("\nheadrace: the answer was stopped.")  # below what was shown of it, and ^C
         raise

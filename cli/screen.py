@@ -113,7 +113,7 @@ def score(value: float | None) -> str:
 
 def state_of(run: Run) -> str:
     """How a run ended, or else how it stands."""
-    return line(run.get("outcome") or run["status"])
+    return line(run["outcome"] or run["status"])
 
 
 def total_ms(run: Run) -> float | None:

@@ -1,6 +1,6 @@
 import pytest
 
-from headrace.terminal import CitedText, source_line, sources
+from headrace.terminal import CitedText, source_line, sources, with_names
 
 KB = '<kb doc="员工手册.md" knowledge_id="d1" chunk_id="c1" page="3"/>'
 OTHER = '<kb doc="A &amp; B &quot;C&quot;.pdf" knowledge_id="d2" chunk_id="c2"/>'
@@ -29,3 +29,10 @@ def test_sources_say_title_page_and_section() -> None:
 
 def test_documents_cannot_steer_the_terminal() -> None:
     assert CitedText().feed("\x1b]0;title\x07红\x1b[31m") == "]0;title红[31m"
+
+
+def test_a_citation_can_be_shown_by_the_name_of_its_passage() -> None:
+    assert (
+        with_names(f"年假12天{KB}，carry over{OTHER}。", {"c1": "c7"})
+        == '年假12天[c7]，carry over[A & B "C".pdf]。'
+    )

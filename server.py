@@ -132,7 +132,7 @@ async def open_stack(
         opened.push_async_callback(_bounded, "ingestion", CLOSE_S, ingestion.close)
         await ingestion.start()
         limits = Limits(days=settings.retention_days, megabytes=settings.journal_limit_mb)
-        erased = ErasedDocuments(ingestion, catalogue, keywords)
+        erased = ErasedDocuments(ingestion, catalogue, vectors, keywords)
         yield Stack(
             settings=settings,
             journal=journal,

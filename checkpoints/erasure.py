@@ -40,6 +40,10 @@ class Documents(Protocol):
         """
         ...
 
+    async def clear_unused(self) -> None:
+        """Free files of what a store has written into them beside what it holds."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
@@ -160,6 +164,7 @@ class Erasure:
 
     async def _finish(self, kind: Kind, id: str, counts: Counter[str]) -> dict[str, int]:
         _delete_copies(self._journal)
+        await self._documents.clear_unused()
         if not await rewrite(self._journal):
             raise Conflict(
                 "Everything was removed, but another program is reading journal.sqlite, so its log could not "

@@ -8,7 +8,7 @@ from ..errors import Conflict, NotFound
 from .chunking import search_text
 from .formats import stem_of
 from .pipeline import Ingestion
-from .ports import RewritableCatalogue, RewritableKeywords
+from .ports import ClearableVectors, RewritableCatalogue, RewritableKeywords
 
 BATCH = 500
 
@@ -16,14 +16,19 @@ BATCH = 500
 class ErasedDocuments:
     """What `Ingestion.delete` does, and then the files anew in which deleting only marks what is deleted.
 
-    The vector index is left as it is: it holds ids and numbers, no texts.
+    The vector index keeps the numbers of what was deleted until their places are used again.
     """
 
     def __init__(
-        self, ingestion: Ingestion, catalogue: RewritableCatalogue, keywords: RewritableKeywords
+        self,
+        ingestion: Ingestion,
+        catalogue: RewritableCatalogue,
+        vectors: ClearableVectors,
+        keywords: RewritableKeywords,
     ) -> None:
         self._ingestion = ingestion
         self._catalogue = catalogue
+        self._vectors = vectors
         self._keywords = keywords
 
     async def erase(self, document_id: str, kb_id: str) -> int:
@@ -44,6 +49,10 @@ class ErasedDocuments:
                 code="folder_in_use",
             )
         return found.chunk_count if found else 0
+
+    async def clear_unused(self) -> None:
+        """The files of the vector index without what is no part of it."""
+        await self._vectors.clear_unused()
 
     async def _entries(self, kb_id: str) -> AsyncIterator[Sequence[IndexEntry]]:
         ids = sorted(await self._catalogue.chunk_ids(kb_id))

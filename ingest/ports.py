@@ -90,6 +90,12 @@ class RewritableKeywords(Protocol):
         ...
 
 
+class ClearableVectors(Protocol):
+    """A vector index whose files can be freed of what is no part of it."""
+
+    async def clear_unused(self) -> None: ...
+
+
 class Originals(Protocol):
     """Uploaded bytes by their sha256."""
 

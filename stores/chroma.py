@@ -14,6 +14,7 @@ from anyio.to_thread import run_sync
 
 from ..context import IndexEntry, Scored
 from ..errors import DependencyFailed
+from .chroma_files import clear_unused
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -39,6 +40,9 @@ class ChromaVectors:
         self._folder = folder
         self._opening = threading.Lock()
         self._client: ClientAPI | None = None
+        self._turns = threading.Condition()
+        self._users = 0
+        self._resting = False
 
     async def add(self, kb_id: str, model: str, entries: Sequence[IndexEntry]) -> None:
         for batch in _batches([*{entry.chunk_id: entry for entry in entries}.values()]):
@@ -71,13 +75,41 @@ class ChromaVectors:
             found |= await self._run(lambda batch=batch: self._scores(kb_id, model, vector, batch))
         return found
 
+    async def clear_unused(self) -> None:
+        """Free the files of what is not part of an index (`chroma_files`). Searches wait for it."""
+        await run_sync(_translating, self._rest)
+
     async def close(self) -> None:
         await run_sync(self._close)
 
     async def _run(self, work: Callable[[], T]) -> T:
-        return await run_sync(_translating, work)
+        return await run_sync(_translating, lambda: self._using(work))
 
     # --- in a worker thread ---
+
+    def _using(self, work: Callable[[], T]) -> T:
+        with self._turns:
+            self._turns.wait_for(lambda: not self._resting)
+            self._users += 1
+        try:
+            return work()
+        finally:
+            with self._turns:
+                self._users -= 1
+                self._turns.notify_all()
+
+    def _rest(self) -> None:
+        """Close while nobody uses it; whoever comes next opens it again."""
+        with self._turns:
+            self._turns.wait_for(lambda: not self._resting)
+            self._resting = True
+            self._turns.wait_for(lambda: self._users == 0)
+        try:
+            self._close()
+        finally:
+            with self._turns:
+                self._resting = False
+                self._turns.notify_all()
 
     def _opened(self) -> "ClientAPI":
         with self._opening:
@@ -86,6 +118,7 @@ class ChromaVectors:
                 from chromadb.config import Settings
 
                 self._folder.mkdir(parents=True, exist_ok=True)
+                clear_unused(self._folder)
                 self._client = chromadb.PersistentClient(
                     path=str(self._folder), settings=Settings(anonymized_telemetry=False)
                 )
@@ -96,6 +129,8 @@ class ChromaVectors:
             if self._client is not None:
                 self._client.close()  # pyright: ignore[reportAttributeAccessIssue]  # a Client, by its public type only an API
             self._client = None
+            if not self._users:
+                clear_unused(self._folder)
 
     def _collection(self, kb_id: str, model: str) -> "Collection | None":
         from chromadb.errors import NotFoundError

@@ -1,0 +1,118 @@
+"""Giving space back and erasing, over HTTP, and what runs without their record answer then."""
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from ..running import API, HANDBOOK, MANUAL, a_client, a_kb, a_session, ask, data, refused, running
+
+ZERO = {"runs_trimmed": 0, "runs_emptied": 0, "checkpoints": 0, "events": 0, "passages": 0, "threads": 0}
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Generator[httpx.Client]:
+    """A server whose journal is over its limit with the first answer."""
+    with running(tmp_path, journal_limit_mb=0.001) as url, a_client(url) as client:
+        yield client
+
+
+def an_answer(client: httpx.Client, kb: str, query: str = "年休假有几天？") -> list[dict[str, Any]]:
+    return ask(client, a_session(client, kb), query)
+
+
+def messages(client: httpx.Client, event: dict[str, Any]) -> list[dict[str, Any]]:
+    return data(client.get(f"{API}/sessions/{event['session_id']}/messages"))
+
+
+def whatever_reads_the_record(client: httpx.Client, event: dict[str, Any]) -> list[httpx.Response]:
+    run, session, message = event["run_id"], event["session_id"], event["assistant_message_id"]
+    return [
+        client.get(f"{API}/sessions/continue-stream/{session}?message_id={message}"),
+        client.post(f"{API}/runs/{run}/replay"),
+        client.get(f"{API}/runs/{run}/events"),
+        client.get(f"{API}/runs/{run}/trace"),
+        client.post(f"{API}/runs/{run}/fork", json={"from": "rerank"}),
+        client.post(
+            f"{API}/sessions/{session}/knowledge-qa",
+            json={"query": event["content"], "request_id": event["id"]},
+        ),
+    ]
+
+
+def test_a_young_answer_keeps_everything(client: httpx.Client, kb: str) -> None:
+    event = an_answer(client, kb)[0]
+    collected = data(client.post(f"{API}/gc"))
+    assert {name: collected[name] for name in ZERO} == ZERO
+    assert collected["bytes_before"] - collected["bytes_after"] <= collected["freed_bytes"]
+    assert data(client.get(f"{API}/runs/{event['run_id']}"))["kept"] == "all"
+
+
+def test_over_the_limit_a_dry_run_says_what_would_go_and_only_then_it_goes(small: httpx.Client) -> None:
+    event = an_answer(small, a_kb(small, "文档", [("员工手册.md", HANDBOOK)]))[0]
+    run = f"{API}/runs/{event['run_id']}"
+    tried = data(small.post(f"{API}/gc", json={"dry_run": True}))
+    assert (tried["dry_run"], tried["runs_emptied"], tried["events"] > 3) == (True, 1, True)
+    assert data(small.get(run))["kept"] == "all"
+    done = data(small.post(f"{API}/gc", json={"dry_run": False}))
+    assert [done[name] for name in ZERO] == [tried[name] for name in ZERO]
+    assert data(small.get(run))["kept"] == "nothing"
+
+
+def test_a_run_without_its_record_answers_410_and_its_message_stays(small: httpx.Client) -> None:
+    event = an_answer(small, a_kb(small, "文档", [("LS-200.md", MANUAL)]), "Which grease should I use?")[0]
+    small.post(f"{API}/gc")
+    for response in whatever_reads_the_record(small, event):
+        refused(response, 410, "run_trimmed")
+    answer = messages(small, event)[1]
+    assert ("lithium grease NLGI 2" in answer["content"], answer["erased_at"]) == (True, None)
+
+
+def test_erasing_a_document_empties_what_was_answered_from_it(client: httpx.Client) -> None:
+    kb = a_kb(client, "要删除 to erase", [("员工手册.md", HANDBOOK)])
+    event = an_answer(client, kb)[0]
+    (document,) = data(client.get(f"{API}/knowledge-bases/{kb}/documents"))
+    removed = data(client.post(f"{API}/erase", json={"knowledge_id": document["id"]}))["removed"]
+    assert (removed["documents"], removed["runs"], removed["messages"]) == (1, 1, 1)
+
+    refused(client.get(f"{API}/documents/{document['id']}"), 404, "document_not_found")
+    for response in whatever_reads_the_record(client, event):
+        refused(response, 410, "run_erased")
+    question, answer = messages(client, event)
+    assert (question["content"], question["erased_at"]) == ("年休假有几天？", None)
+    assert (answer["content"], answer["knowledge_references"]) == ("", [])
+    assert answer["erased_at"].endswith("Z")
+    assert data(client.get(f"{API}/runs/{event['run_id']}"))["kept"] == "erased"
+
+
+def test_erasing_a_session_leaves_other_sessions(client: httpx.Client, kb: str) -> None:
+    gone, stays = an_answer(client, kb)[0], an_answer(client, kb, "How loud is the pump?")[0]
+    removed = data(client.post(f"{API}/erase", json={"session_id": gone["session_id"]}))["removed"]
+    assert (removed["sessions"], removed["messages"], removed["runs"]) == (1, 2, 1)
+    refused(client.get(f"{API}/sessions/{gone['session_id']}"), 404, "session_not_found")
+    refused(client.get(f"{API}/runs/{gone['run_id']}"), 404, "run_not_found")
+    assert "62 dB" in messages(client, stays)[1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({}, 422, "bad_subject"),
+        ({"session_id": "a", "knowledge_id": "b"}, 422, "bad_subject"),
+        ({"session_id": "不存在"}, 404, "session_not_found"),
+        ({"knowledge_id": "none"}, 404, "document_not_found"),
+        ({"session": "a"}, 400, "malformed"),
+        ({"session_id": ""}, 400, "malformed"),
+    ],
+)
+def test_exactly_one_known_thing_can_be_erased(
+    client: httpx.Client, body: dict[str, str], status: int, code: str
+) -> None:
+    refused(client.post(f"{API}/erase", json=body), status, code)
+
+
+def test_both_are_described(client: httpx.Client) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    assert {f"{API}/gc", f"{API}/erase"} <= set(paths)

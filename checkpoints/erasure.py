@@ -110,8 +110,8 @@ class Erasure:
             note = partial(_note, kind="document", id=document_id, place=place, since=since)
             await self._journal.write(note)
             search = _Search(self._journal, self._saver, document_id, since)
-            await self._stop_all([run async for run in search.readers() if not run.ended])
-            # From here on no search can find it, so what is found below is all there will be.
+            # From here on no search can find it, also not of a question that waits for the end of one that is
+            # stopped below: what is found then is all there will be.
             chunks = await self._documents.erase(document_id, place)
             counts = Counter(documents=int(kb_id is not None), chunks=chunks)
             await self._stop_all(await self._may_yet_read(place))

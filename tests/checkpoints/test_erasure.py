@@ -56,8 +56,9 @@ class Filled:
         return (await self.stack.sessions.create(kb_ids=kbs or self.kbs)).id
 
     async def start(self, session: str, query: str, **body: Any) -> Asked:
-        asked = await asked_in_session(self.stack, session, KnowledgeQa(query=query, **body))
-        await self.stack.runs.start(asked)
+        question = KnowledgeQa(query=query, **body)
+        asked = await asked_in_session(self.stack, session, question)
+        await self.stack.runs.start(asked, on_busy=question.on_busy)
         return asked
 
     async def ask(self, session: str, query: str, **body: Any) -> Asked:
@@ -266,6 +267,21 @@ async def test_an_answer_in_progress_that_has_read_it_is_stopped_and_emptied(tmp
             assert await found_in(tmp_path) == set()
 
 
+async def test_a_question_that_waits_in_line_is_answered_without_it(tmp_path: Path) -> None:
+    with serving(a_model_server()) as model:
+        async with filled(
+            tmp_path, chat_base_url=f"{model}/v1", chat_model="stub", enable_rewrite=False
+        ) as world:
+            session = await world.a_session()
+            first = await world.start(session, f"{ZH} wait: 紫藤 wisteria")
+            await told(world.stack, first, "answer")
+            second = await world.start(session, f"{LEAVE} say: 十二天 twelve days", on_busy="queue")
+            await world.erase()
+            answer = await world.stack.runs.finished(second["run_id"])
+            assert (answer.content, await world.kept(second)) == ("十二天 twelve days", "all")
+            assert (await world.kept(first), await found_in(tmp_path)) == ("erased", set())
+
+
 async def told(stack: Stack, asked: Asked, response_type: str) -> None:
     async for event in stack.events.follow(asked["run_id"]):
         if event["response_type"] == response_type:
@@ -282,10 +298,11 @@ async def test_an_erased_session_leaves_nothing_of_itself(tmp_path: Path) -> Non
             ended = await world.ask(session, f"{asked_for} say: 紫藤 wisteria")
             fork = await world.stack.forks.fork(ended["run_id"], Fork(stage="rerank"))
             await world.start(session, f"{asked_for} wait: 紫藤 wisteria")
+            await world.start(session, f"{asked_for} say: 紫藤 again", on_busy="queue")
             kept = await world.ask(other, f"{ZH} say: 留下 stays")
             removed = await world.stack.erasure.session(session)
 
-            assert (removed["sessions"], removed["runs"], removed["messages"]) == (1, 3, 5)
+            assert (removed["sessions"], removed["runs"], removed["messages"]) == (1, 4, 7)
             assert await found_in(tmp_path, asked_for, fork.run_id) == set()
             assert (await world.answer(kept)).content == "留下 stays"
             with pytest.raises(NotFound) as gone:

@@ -37,7 +37,7 @@ async def a_killed_run(folder: Path) -> Asked:
     return asked
 
 
-def _make_newer(connection: sqlite3.Connection) -> None:
+def make_newer(connection: sqlite3.Connection) -> None:
     """The newest checkpoint is as a later LangGraph will write it."""
     serde = JsonPlusSerializer()
     id, type, packed = connection.execute(
@@ -51,14 +51,14 @@ def _make_newer(connection: sqlite3.Connection) -> None:
 
 
 async def a_newer_run(stack: Stack) -> None:
-    await stack.journal.write(_make_newer)
+    await stack.journal.write(make_newer)
     await stack.runs.resume_unfinished()
 
 
 async def test_a_newer_checkpoint_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     asked = await a_killed_run(tmp_path)
     async with a_stack(tmp_path) as stack:
-        await stack.journal.write(_make_newer)
+        await stack.journal.write(make_newer)
         saver = JournalSaver(stack.journal)
         config: Any = {"configurable": {"thread_id": asked["run_id"], "checkpoint_ns": ""}}
         with pytest.raises(CheckpointTooNew, match="format 1000") as error:

@@ -1,5 +1,6 @@
 """Giving space back and erasing, over HTTP, and what runs without their record answer then."""
 
+import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -116,3 +117,18 @@ def test_exactly_one_known_thing_can_be_erased(
 def test_both_are_described(client: httpx.Client) -> None:
     paths = client.get("/openapi.json").json()["paths"]
     assert {f"{API}/gc", f"{API}/erase"} <= set(paths)
+
+
+def test_old_runs_are_trimmed_after_the_start(tmp_path: Path) -> None:
+    with running(tmp_path) as url, a_client(url) as client:
+        event = an_answer(client, a_kb(client, "文档", [("员工手册.md", HANDBOOK)]))[0]
+    # As good as no time at all, and not 0, which is for ever.
+    with running(tmp_path, retention_days=1e-9) as url, a_client(url) as client:
+        run = f"{API}/runs/{event['run_id']}"
+        until = time.monotonic() + 20
+        while (kept := data(client.get(run))["kept"]) == "all" and time.monotonic() < until:
+            pass
+        assert kept == "last"
+        assert "12 天" in data(client.get(run))["answer"]
+        assert len(data(client.get(f"{run}/events"))) > 3
+        refused(client.post(f"{run}/fork", json={"from": "rerank"}), 409, "checkpoint_gone")

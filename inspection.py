@@ -16,7 +16,7 @@ from urllib.parse import quote
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
-from .api.gathering import Sources, hiding, read_trace
+from .api.gathering import Sources, read_trace, sources_in
 from .checkpoints.clock import milliseconds_between
 from .checkpoints.event_rows import Event, read_events
 from .checkpoints.record import read_recorded_run
@@ -35,7 +35,7 @@ from .graph.tracing.shapes import Diff, Step, Trace
 from .graph.tracing.times import wire_time
 from .prompts.loader import load_prompts
 from .read_only import ReadOnlyCatalogue, ReadOnlyFile, ReadOnlyJournal
-from .settings import ROLES, Settings, load_settings
+from .settings import Settings, load_settings
 from .state import RagState
 from .stores.catalogue_schema import SCHEMA_VERSION as CATALOGUE_VERSION
 
@@ -116,14 +116,7 @@ class DataFolder:
     @cached_property
     def sources(self) -> Sources:
         """Where traces are read from."""
-        prompts = load_prompts()
-        return Sources(
-            journal=self.journal,
-            saver=self.saver,
-            catalogue=self.catalogue,
-            prompts=lambda asked: prompts.changed(asked.get("prompts") or {}),
-            hide=hiding(self.settings.endpoint(role) for role in ROLES),
-        )
+        return sources_in(self.journal, self.catalogue, load_prompts(), self.settings)
 
     def diff(self, first: "Run | str", second: "Run | str") -> Diff:
         """What differs between two runs, stage by stage. Raises as `run` and `Run.trace`."""

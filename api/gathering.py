@@ -1,16 +1,17 @@
 """A run's trace, gathered from the journal and the catalogue: no model and no index is asked."""
 
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import StateSnapshot
 
+from ..checkpoints.journal import Reader
+from ..checkpoints.saver import JournalSaver, Queue
 from ..checkpoints.texts import read_texts
 from ..checkpoints.told import ToldRun, read_told_run
 from ..context import Catalogue, Prompts
@@ -20,16 +21,9 @@ from ..graph.tracing.candidates import all_hits
 from ..graph.tracing.recorded import Origin, Recorded
 from ..graph.tracing.shapes import Trace
 from ..graph.tracing.trace import build_trace
-from ..settings import Endpoint
+from ..prompts.loader import PromptLibrary
+from ..settings import ROLES, Endpoint, Settings
 from ..state import Asked
-
-T = TypeVar("T")
-
-
-class Reader(Protocol):
-    """The part of a journal that a trace needs."""
-
-    async def read(self, query: Callable[[sqlite3.Connection], T]) -> T: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +38,21 @@ class Sources:
     catalogue: Catalogue
     prompts: Callable[[Asked], Prompts]
     hide: Callable[[str], str]
+
+
+def sources_in(journal: Queue, catalogue: Catalogue, library: PromptLibrary, settings: Settings) -> Sources:
+    """Of one data folder; nothing is written through them."""
+
+    def prompts(asked: Asked) -> Prompts:
+        return library.changed(asked.get("prompts") or {})
+
+    return Sources(
+        journal=journal,
+        saver=JournalSaver(journal),
+        catalogue=catalogue,
+        prompts=prompts,
+        hide=hiding(settings.endpoint(role) for role in ROLES),
+    )
 
 
 async def read_trace(run_id: str, sources: Sources) -> Trace:

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from ..checkpoints.line import LONGEST_LINE
+from ..checkpoints.line import LONGEST_LINE, OnBusy
 from .cleaning import without_controls
 
 MAX_QUESTION = 10_000
@@ -61,7 +61,7 @@ class KnowledgeQa(Body):
     images: list[Any] = []
     attachments: list[Any] = []
     quoted_context: Annotated[Text, Field(max_length=20_000)] | None = None
-    on_busy: Literal["reject", "queue", "stop"] = Field(
+    on_busy: OnBusy = Field(
         "reject",
         description="while the session answers another question. reject: 409 session_busy. queue: wait until "
         f"those before it have ended; at most {LONGEST_LINE} wait, then 409 queue_full. stop: stop it "

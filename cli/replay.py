@@ -22,7 +22,7 @@ def add_to(commands: Commands) -> None:
         "tell a recorded run again, without asking any model",
         json="print one JSON document with the events",
     )
-    replay.add_argument("run", type=filled, metavar="RUN", help="id of the run, from `ask --json`")
+    replay.add_argument("run", type=filled, metavar="RUN", help="id of the run, from `headrace runs`")
     replay.add_argument(
         "--speed",
         type=whole(0, MAX_SPEED),

@@ -50,7 +50,6 @@ def difference(first: Sequence[float], second: Sequence[float], *, resamples: in
     """Of pairs, in order. The same numbers always give the same result."""
     changes = [b - a for a, b in zip(first, second, strict=True)]
     random = Random(SEED)
-    # Only questions that changed move a mean: drawing how many of them come costs little for long lists.
     means = sorted(fmean(random.choices(changes, k=len(changes))) for _ in range(resamples))
     below = sum(mean <= 0 for mean in means) / resamples
     above = sum(mean >= 0 for mean in means) / resamples

@@ -14,7 +14,7 @@ from .clock import to_text
 from .journal import Journal
 from .record import WITH_RECORD, texts_of_record
 from .saver import JournalSaver
-from .schema import RUN_TABLES, delete_threads
+from .schema import RUN_TABLES, delete_threads, delete_unused, passages_of
 from .space import bytes_on_disk, give_back, live_bytes
 
 logger = logging.getLogger(__name__)
@@ -211,18 +211,12 @@ def empty_run(connection: sqlite3.Connection, *, run_id: str, kept: str) -> Coun
         events=_count(connection, "events where run_id = ?", run_id),
     )
     delete_threads(connection, [run_id])
-    hashes = _hashes_of(connection, run_id)
+    hashes = passages_of(connection, run_id)
     for table in RUN_TABLES:
         connection.execute(f"delete from {table} where run_id = ?", (run_id,))
     counts["passages"] = delete_unused(connection, hashes)
     connection.execute("update runs set kept = ? where id = ?", (kept, run_id))
     return counts
-
-
-def delete_unused(connection: sqlite3.Connection, hashes: Iterable[str]) -> int:
-    """Remove those of the passages that no run has kept any more. Returns how many."""
-    deleted = [connection.execute(_DELETE_UNUSED, (hash,)).rowcount for hash in hashes]
-    return sum(deleted)
 
 
 def _trim_run(connection: sqlite3.Connection, *, run_id: str, saver: JournalSaver) -> Counter[str]:
@@ -240,14 +234,14 @@ def _trim_run(connection: sqlite3.Connection, *, run_id: str, saver: JournalSave
 
 def _unmentioned(connection: sqlite3.Connection, run_id: str) -> set[str]:
     """Passages of the run that neither its last state nor its events or message refer to."""
-    unmentioned = set(_hashes_of(connection, run_id))
+    unmentioned = set(passages_of(connection, run_id))
     for text in texts_of_record(connection, run_id):
         unmentioned = {hash for hash in unmentioned if hash.encode() not in text}
     return unmentioned
 
 
 def _delete_thread(connection: sqlite3.Connection, *, thread_id: str) -> Counter[str]:
-    if _count(connection, _RECORDED, thread_id):
+    if _has_record(connection, thread_id):
         return Counter()  # it has become a run's
     counts = Counter(threads=1, checkpoints=_count(connection, "checkpoints where thread_id = ?", thread_id))
     delete_threads(connection, [thread_id])
@@ -255,9 +249,9 @@ def _delete_thread(connection: sqlite3.Connection, *, thread_id: str) -> Counter
 
 
 def _delete_uses(connection: sqlite3.Connection, *, run_id: str) -> Counter[str]:
-    if _count(connection, _RECORDED, run_id):
+    if _has_record(connection, run_id):
         return Counter()
-    return Counter(passages=_drop_uses(connection, run_id, _hashes_of(connection, run_id)))
+    return Counter(passages=_drop_uses(connection, run_id, passages_of(connection, run_id)))
 
 
 def _drop_uses(connection: sqlite3.Connection, run_id: str, hashes: Iterable[str]) -> int:
@@ -297,7 +291,7 @@ def threads_without_record(connection: sqlite3.Connection) -> dict[str, str]:
         "select thread_id, max(checkpoint_id) from "
         "(select thread_id, checkpoint_id from checkpoints "
         "union all select thread_id, checkpoint_id from checkpoint_writes) "
-        "where thread_id not in (select id from runs where kept in ('all', 'last')) group by thread_id"
+        f"where thread_id not in ({_IDS_WITH_RECORD}) group by thread_id"
     )
     return dict(rows.fetchall())
 
@@ -305,20 +299,19 @@ def threads_without_record(connection: sqlite3.Connection) -> dict[str, str]:
 def _uses_without_record(connection: sqlite3.Connection) -> list[str]:
     """Runs without a record for which passages are kept, as by a node that outlived its run."""
     rows = connection.execute(
-        "select distinct run_id from passage_uses "
-        "where run_id not in (select id from runs where kept in ('all', 'last'))"
+        f"select distinct run_id from passage_uses where run_id not in ({_IDS_WITH_RECORD})"
     )
     return [id for (id,) in rows]
+
+
+def _has_record(connection: sqlite3.Connection, run_id: str) -> bool:
+    where = f"runs where id = ? and kept in ({_marks(WITH_RECORD)})"
+    return _count(connection, where, run_id, *WITH_RECORD) == 1
 
 
 def _has_ended_with(connection: sqlite3.Connection, run_id: str, kept: Sequence[str]) -> bool:
     where = f"runs where id = ? and ended_at is not null and kept in ({_marks(kept)})"
     return _count(connection, where, run_id, *kept) == 1
-
-
-def _hashes_of(connection: sqlite3.Connection, run_id: str) -> list[str]:
-    rows = connection.execute("select hash from passage_uses where run_id = ?", (run_id,))
-    return [hash for (hash,) in rows]
 
 
 def _count(connection: sqlite3.Connection, where: str, *values: str) -> int:
@@ -329,7 +322,4 @@ def _marks(values: Sequence[str]) -> str:
     return ", ".join("?" * len(values))
 
 
-_RECORDED = "runs where id = ? and kept in ('all', 'last')"
-_DELETE_UNUSED = (
-    "delete from passages where hash = ?1 and not exists (select 1 from passage_uses where hash = ?1)"
-)
+_IDS_WITH_RECORD = f"select id from runs where kept in ({', '.join(map(repr, WITH_RECORD))})"

@@ -1,7 +1,7 @@
 """The tables of the journal, and which of them a run or a thread owns."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..errors import StartRefused
@@ -166,14 +166,25 @@ def delete_runs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> None:
     """Remove runs with their events, their threads, and the passages no other run has kept."""
     delete_threads(connection, run_ids)
     keys = [(id,) for id in run_ids]
-    kept = [hash for key in keys for (hash,) in connection.execute(_HASHES_OF_RUN, key)]
+    kept = [hash for id in run_ids for hash in passages_of(connection, id)]
     for table in RUN_TABLES:
         connection.executemany(f"delete from {table} where run_id = ?", keys)
     connection.executemany("delete from runs where id = ?", keys)
-    connection.executemany(_DELETE_UNUSED, [(hash,) for hash in kept])
+    delete_unused(connection, kept)
 
 
-_HASHES_OF_RUN = "select hash from passage_uses where run_id = ?"
+def passages_of(connection: sqlite3.Connection, run_id: str) -> list[str]:
+    """The hashes of the passages that a run has kept."""
+    rows = connection.execute("select hash from passage_uses where run_id = ?", (run_id,))
+    return [hash for (hash,) in rows]
+
+
+def delete_unused(connection: sqlite3.Connection, hashes: Iterable[str]) -> int:
+    """Remove those of the passages that no run has kept any more. Returns how many."""
+    deleted = [connection.execute(_DELETE_UNUSED, (hash,)).rowcount for hash in hashes]
+    return sum(deleted)
+
+
 _DELETE_UNUSED = """
 delete from passages where hash = ?1 and not exists (select 1 from passage_uses where hash = ?1)
 """

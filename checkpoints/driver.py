@@ -54,7 +54,7 @@ class Driver:
         self._journal = journal
         self._events = events
         self._graph = graph
-        self._saver = _saver_of(graph)
+        self._saver = saver_of(graph)
         self._make_context = make_context
         self._patience_s = patience_s
         self._most_resumes = most_resumes
@@ -165,7 +165,8 @@ class Driver:
         return newest.checkpoint["channel_values"].get("timings", {}) if newest else {}
 
 
-def _saver_of(graph: Graph) -> BaseCheckpointSaver[Any]:
+def saver_of(graph: Graph) -> BaseCheckpointSaver[Any]:
+    """Raises TypeError for a graph that was compiled without one."""
     if not isinstance(graph.checkpointer, BaseCheckpointSaver):
         raise TypeError("a run that is never lost needs a graph compiled with a checkpointer")
     return cast("BaseCheckpointSaver[Any]", graph.checkpointer)

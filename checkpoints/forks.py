@@ -10,19 +10,17 @@ from functools import partial
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.constants import START
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
 from ..errors import BadRequest, Conflict, DependencyFailed
 from ..ids import new_id
 from ..state import Asked
-from .clock import now
+from .driver import Graph, saver_of
 from .event_rows import TEXT_TYPES, insert_event, to_body
 from .journal import Journal
 from .record import read_recorded_run
-from .run_rows import RunRow, read_run
+from .run_rows import RunRow, first_body, insert_fork, read_run
 from .runs import Runs
 
 # Channels whose content a reader was told by an event of that type, which stands in the fork's log too.
@@ -74,10 +72,10 @@ class _Told:
 class Forks:
     """Nothing of the origin is written, whether it goes on or has ended."""
 
-    def __init__(self, journal: Journal, graph: CompiledStateGraph[Any, Any, Any, Any], runs: Runs) -> None:
+    def __init__(self, journal: Journal, graph: Graph, runs: Runs) -> None:
         self._journal = journal
         self._graph = graph
-        self._saver = cast("BaseCheckpointSaver[Any]", graph.checkpointer)
+        self._saver = saver_of(graph)
         self._runs = runs
         self._stages = list(graph.builder.nodes)
         self._first = {end for start, end in graph.builder.edges if start == START}
@@ -318,28 +316,10 @@ def _insert_fork(
     Raises NotFound, Gone when the origin has been deleted, trimmed or erased meanwhile.
     """
     read_recorded_run(connection, run_id=forked.forked_from)
-    moment = now()
-    connection.execute(
-        "insert into runs (id, session_id, message_id, user_message_id, request_id, status, asked, "
-        "created_at, forked_from, fork_stage) values (?, ?, ?, ?, ?, 'running', ?, ?, ?, ?)",
-        (
-            asked["run_id"],
-            asked["session_id"],
-            asked["message_id"],
-            asked["user_message_id"],
-            asked["request_id"],
-            json.dumps(asked, ensure_ascii=False),
-            moment,
-            forked.forked_from,
-            forked.fork_stage,
-        ),
-    )
-    connection.execute(
-        "insert into messages (id, session_id, request_id, role, content, status, run_id, created_at, "
-        "forked) values (?, ?, ?, 'assistant', '', 'running', ?, ?, 1)",
-        (asked["message_id"], asked["session_id"], asked["request_id"], asked["run_id"], moment),
-    )
-    for seq, event in enumerate([_beginning(asked, forked), *told], start=1):
+    branch = {"forked_from": forked.forked_from, "fork_stage": forked.fork_stage}
+    insert_fork(connection, asked=asked, **branch)
+    first = _Told(response_type="agent_query", body=first_body(asked, **branch))
+    for seq, event in enumerate([first, *told], start=1):
         insert_event(
             connection,
             run_id=asked["run_id"],
@@ -351,13 +331,3 @@ def _insert_fork(
         "insert into passage_uses select hash, ? from passage_uses where run_id = ?",
         (asked["run_id"], source),
     )
-
-
-def _beginning(asked: Asked, forked: Forked) -> _Told:
-    data = {
-        "user_message_id": asked["user_message_id"],
-        "forked_from": forked.forked_from,
-        "fork_stage": forked.fork_stage,
-    }
-    top = {"session_id": asked["session_id"], "assistant_message_id": asked["message_id"]}
-    return _Told(response_type="agent_query", body=to_body(asked["query"], data, top))

@@ -42,8 +42,8 @@ class Ended:
 class RunRow:
     """One run. `resumes` counts the starts in a row that found it at the same checkpoint.
 
-    `started_at` is when its turn came, if it had to wait for one. `kept` is what retention has left of its
-    record: all of it, the last checkpoint, nothing but the message.
+    `started_at` is when its turn came, if it had to wait for one. `kept` is what is left of its record: all
+    of it, the last checkpoint, nothing but the message, or (`erased`) not even what that said.
     """
 
     id: str
@@ -71,20 +71,7 @@ def insert_run(
     session_id = asked["session_id"]
     session = read_session(connection, session_id=session_id, tenant_id=asked["tenant_id"])
     moment = now()
-    connection.execute(
-        "insert into runs (id, session_id, message_id, user_message_id, request_id, status, asked, "
-        "created_at) values (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            asked["run_id"],
-            session_id,
-            asked["message_id"],
-            asked["user_message_id"],
-            asked["request_id"],
-            status,
-            json.dumps(asked, ensure_ascii=False),
-            moment,
-        ),
-    )
+    _insert_row(connection, asked, status, moment)
     _insert_message(connection, asked, asked["user_message_id"], "user", asked["query"], "complete", moment)
     shown: MessageStatus = "waiting" if status == "queued" else "running"
     _insert_message(connection, asked, asked["message_id"], "assistant", "", shown, moment)
@@ -93,17 +80,29 @@ def insert_run(
         run_id=asked["run_id"],
         seq=1,
         response_type="agent_query",
-        body=to_body(
-            asked["query"],
-            {"user_message_id": asked["user_message_id"]},
-            {"session_id": session_id, "assistant_message_id": asked["message_id"]},
-        ),
+        body=first_body(asked),
     )
     connection.execute(
         "update sessions set title = ?, updated_at = ? where id = ?",
         (session.title or title_from(asked["query"]), moment, session_id),
     )
     return asked["run_id"]
+
+
+def insert_fork(connection: sqlite3.Connection, *, asked: Asked, forked_from: str, fork_stage: str) -> None:
+    """The run, and the message of its answer, which is no part of the conversation. No event yet."""
+    moment = now()
+    _insert_row(connection, asked, "running", moment, forked_from, fork_stage)
+    _insert_message(connection, asked, asked["message_id"], "assistant", "", "running", moment, forked=True)
+
+
+def first_body(asked: Asked, **more: str) -> str:
+    """Of the event that every log begins with; `more` is what only some runs tell there."""
+    return to_body(
+        asked["query"],
+        {"user_message_id": asked["user_message_id"], **more},
+        {"session_id": asked["session_id"], "assistant_message_id": asked["message_id"]},
+    )
 
 
 def read_run(connection: sqlite3.Connection, *, run_id: str) -> RunRow:
@@ -229,6 +228,32 @@ def _to_row(row: tuple[Any, ...]) -> RunRow:
     )
 
 
+def _insert_row(
+    connection: sqlite3.Connection,
+    asked: Asked,
+    status: RunStatus,
+    moment: str,
+    forked_from: str | None = None,
+    fork_stage: str | None = None,
+) -> None:
+    connection.execute(
+        "insert into runs (id, session_id, message_id, user_message_id, request_id, status, asked, "
+        "created_at, forked_from, fork_stage) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            asked["run_id"],
+            asked["session_id"],
+            asked["message_id"],
+            asked["user_message_id"],
+            asked["request_id"],
+            status,
+            json.dumps(asked, ensure_ascii=False),
+            moment,
+            forked_from,
+            fork_stage,
+        ),
+    )
+
+
 def _insert_message(
     connection: sqlite3.Connection,
     asked: Asked,
@@ -237,10 +262,12 @@ def _insert_message(
     content: str,
     status: MessageStatus,
     moment: str,
+    *,
+    forked: bool = False,
 ) -> None:
     connection.execute(
-        "insert into messages (id, session_id, request_id, role, content, status, run_id, created_at) "
-        "values (?, ?, ?, ?, ?, ?, ?, ?)",
+        "insert into messages (id, session_id, request_id, role, content, status, run_id, created_at, "
+        "forked) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             message_id,
             asked["session_id"],
@@ -250,5 +277,6 @@ def _insert_message(
             status,
             asked["run_id"],
             moment,
+            forked,
         ),
     )

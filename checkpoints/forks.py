@@ -313,9 +313,11 @@ def _insert_fork(
 ) -> None:
     """The run, its answer's message, what its readers are told first, and its hold on the texts it shows.
 
-    Raises NotFound, Gone when the origin has been deleted, trimmed or erased meanwhile.
+    Raises NotFound, Gone when the origin, or `source`, the run that ran what came before, has been deleted,
+    trimmed or erased meanwhile: what was read of it must not come back with the fork.
     """
-    read_recorded_run(connection, run_id=forked.forked_from)
+    for run_id in (forked.forked_from, source):
+        read_recorded_run(connection, run_id=run_id)
     branch = {"forked_from": forked.forked_from, "fork_stage": forked.fork_stage}
     insert_fork(connection, asked=asked, **branch)
     first = _Told(response_type="agent_query", body=first_body(asked, **branch))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from headrace.checkpoints.forks import Fork, Forked
+from headrace.checkpoints.retention import empty_run
 from headrace.checkpoints.run_rows import insert_run, read_unfinished
 from headrace.errors import BadRequest, Conflict, Gone, NotFound
 from headrace.graph.build import build
@@ -310,11 +311,16 @@ async def test_a_run_of_an_older_program_is_forked(tmp_path: Path) -> None:
 # --- what retention and deletion leave ---
 
 
-async def trim(library: Library, asked: Asked, kept: str) -> None:
-    if kept == "last":
-        await library.graph.checkpointer.aprune([asked["run_id"]])  # type: ignore[union-attr]
-    statement = "update runs set kept = ? where id = ?"
-    await library.journal.write(lambda c: c.execute(statement, (kept, asked["run_id"])))
+async def trim(library: Library, asked: Asked) -> None:
+    """One run to its last checkpoint; retention would trim its forks too."""
+    await library.graph.checkpointer.aprune([asked["run_id"]])  # type: ignore[union-attr]
+    statement = "update runs set kept = 'last' where id = ?"
+    await library.journal.write(lambda c: c.execute(statement, (asked["run_id"],)))
+
+
+async def empty(library: Library, run_id: str, kept: str = "nothing") -> None:
+    """One run to its message."""
+    assert await library.journal.write(partial(empty_run, run_id=run_id, kept=kept))
 
 
 async def test_of_a_run_with_its_last_checkpoint_only_the_first_stage_is_left(tmp_path: Path) -> None:
@@ -322,7 +328,7 @@ async def test_of_a_run_with_its_last_checkpoint_only_the_first_stage_is_left(tm
         asked = await library.ask()
         first = await fork(library, asked["run_id"], "merge_chunks")
         await library.answer(first.run_id)
-        await trim(library, asked, "last")
+        await trim(library, asked)
         for run_id in (asked["run_id"], first.run_id):
             with pytest.raises(Conflict) as refused:
                 await fork(library, run_id, "rerank")
@@ -340,7 +346,7 @@ async def test_the_last_checkpoint_of_a_failed_run_is_enough_to_try_its_last_sta
     async with a_library(tmp_path) as library:
         library.chat.scripts.insert(0, [RuntimeError("broken")])
         asked = await library.ask()
-        await trim(library, asked, "last")
+        await trim(library, asked)
         forked = await fork(library, asked["run_id"], "generate_answer")
         assert (await library.answer(forked.run_id)).status == "complete"
 
@@ -349,7 +355,7 @@ async def test_the_last_checkpoint_of_a_failed_run_is_enough_to_try_its_last_sta
 async def test_a_run_without_a_record_is_gone(tmp_path: Path, kept: str, code: str) -> None:
     async with a_library(tmp_path) as library:
         asked = await library.ask()
-        await trim(library, asked, kept)
+        await empty(library, asked["run_id"], kept)
         for stage in ("load_history", "rerank"):
             with pytest.raises(Gone) as refused:
                 await fork(library, asked["run_id"], stage)
@@ -363,11 +369,7 @@ async def test_a_fork_keeps_the_texts_it_shows_when_its_origin_is_emptied(tmp_pa
         before = (await library.answer(forked.run_id)).references
         assert all(reference["content"] for reference in before)
 
-        def forget(c: Any) -> None:
-            c.execute("delete from passage_uses where run_id = ?", (asked["run_id"],))
-            c.execute("delete from passages where hash not in (select hash from passage_uses)")
-
-        await library.journal.write(forget)
+        await empty(library, asked["run_id"])
         assert (await library.answer(forked.run_id)).references == before
 
 
@@ -408,6 +410,30 @@ async def test_a_session_that_is_deleted_meanwhile_leaves_no_fork_behind(tmp_pat
         with pytest.raises(NotFound):
             await fork(library, asked["run_id"], "rerank")
         assert (await count_rows(library))["checkpoints"] == 0
+
+
+async def test_a_stage_that_another_run_ran_is_not_forked_when_that_one_loses_its_record_meanwhile(
+    tmp_path: Path,
+) -> None:
+    async with a_library(tmp_path) as library:
+        asked = await library.ask()
+        first = await fork(library, asked["run_id"], "generate_answer")
+        await library.answer(first.run_id)
+        write = library.forks._write_checkpoint  # pyright: ignore[reportPrivateUsage]
+
+        async def write_and_empty(*given: Any) -> None:
+            await write(*given)
+            await empty(library, asked["run_id"], "erased")
+
+        library.forks._write_checkpoint = write_and_empty  # type: ignore[method-assign]
+        with pytest.raises(Gone) as refused:
+            await fork(library, first.run_id, "rerank")
+        assert refused.value.code == "run_erased"
+        assert await runs_forked_from(library, first.run_id) == []
+        threads = await library.journal.read(
+            lambda c: c.execute("select distinct thread_id from checkpoints").fetchall()
+        )
+        assert threads == [(first.run_id,)]
 
 
 async def count_rows(library: Library) -> dict[str, int]:

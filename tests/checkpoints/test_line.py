@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace.checkpoints.events import RunEmitter
+from headrace.checkpoints.forks import Fork
 from headrace.checkpoints.line import LONGEST_LINE, OnBusy
 from headrace.errors import Conflict, DependencyFailed
 from headrace.state import Asked
@@ -329,30 +330,9 @@ async def test_a_fork_is_resumed_and_stopped_like_any_run(tmp_path: Path) -> Non
 
 
 async def a_fork(stack: Stack, origin: Asked) -> Asked:
-    """The rows of a fork from the very beginning, adopted."""
-    fork = an_asked(origin["session_id"], origin["query"])
-
-    def insert(connection: sqlite3.Connection) -> None:
-        connection.execute(
-            "insert into runs (id, session_id, message_id, user_message_id, request_id, status, asked, "
-            "created_at, forked_from, fork_stage) select ?, session_id, ?, user_message_id, ?, 'running', "
-            "json_set(asked, '$.run_id', ?), created_at, id, 'look' from runs where id = ?",
-            (fork["run_id"], fork["message_id"], fork["request_id"], fork["run_id"], origin["run_id"]),
-        )
-        connection.execute(
-            "insert into messages (id, session_id, request_id, role, content, status, run_id, created_at, "
-            "forked) values (?, ?, ?, 'assistant', '', 'running', ?, '', 1)",
-            (fork["message_id"], fork["session_id"], fork["request_id"], fork["run_id"]),
-        )
-        connection.execute(
-            "insert into events select ?, seq, response_type, task, body, at from events "
-            "where run_id = ? and seq = 1",
-            (fork["run_id"], origin["run_id"]),
-        )
-
-    await stack.journal.write(insert)
-    stack.runs.adopt(fork)
-    return fork
+    """From the very beginning."""
+    forked = await stack.forks.fork(origin["run_id"], Fork(stage="look"))
+    return an_asked(forked.session_id, run_id=forked.run_id, message_id=forked.message_id)
 
 
 def test_after_kill_9_the_line_is_answered_in_order(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from headrace.checkpoints.events import Event, EventLog, RunEmitter
+from headrace.checkpoints.forks import Forks
 from headrace.checkpoints.journal import Journal, open_journal
 from headrace.checkpoints.line import OnBusy
 from headrace.checkpoints.runs import Runs
@@ -102,6 +103,7 @@ class Stack:
     sessions: Sessions
     texts: KeptTexts
     runs: Runs
+    forks: Forks
     ran: list[str]
     told: list[str]
     hooks: dict[str, Any]
@@ -153,6 +155,7 @@ async def a_stack(
             sessions=sessions,
             texts=KeptTexts(journal),
             runs=runs,
+            forks=Forks(journal, compiled, runs),
             ran=ran,
             told=told,
             hooks=hooks,

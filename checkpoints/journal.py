@@ -34,7 +34,7 @@ class Reader(Protocol):
 
 
 class JournalClosed(RuntimeError):
-    """Something was written after the journal had been closed: the run it belongs to is no longer owned."""
+    """Something was written or read after the journal had been closed: no run is owned any more."""
 
 
 class Journal:
@@ -115,12 +115,15 @@ class Journal:
         return await waiter
 
     async def read(self, query: Work[T]) -> T:
-        """Run `query` off the event loop, on another connection, in one snapshot of what is committed."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, query)
+        """Run `query` off the event loop, on another connection, in one snapshot of what is committed.
+
+        Raises JournalClosed, Damaged, or whatever `query` raised.
+        """
+        return await asyncio.wrap_future(self._reading(query))
 
     def read_now(self, query: Work[T]) -> T:
         """As `read`, for callers without an event loop: blocks."""
-        return self._readers.submit(self._read, query).result()
+        return self._reading(query).result()
 
     def close(self) -> None:
         """Write what waits, then close every thread and connection. Blocks; safe to call twice."""
@@ -140,6 +143,12 @@ class Journal:
             if self._closed:
                 raise JournalClosed("the journal is closed")
             self._waiting.put(item)
+
+    def _reading(self, query: Work[T]) -> Future[T]:
+        try:
+            return self._readers.submit(self._read, query)
+        except RuntimeError as error:  # the readers have been shut down
+            raise JournalClosed("the journal is closed") from error
 
     def _read(self, query: Work[T]) -> T:
         connection = self._idle.get()

@@ -225,3 +225,12 @@ async def test_work_that_stands_alone_and_fails_leaves_no_transaction_behind(jou
     with pytest.raises(ValueError, match="halfway"):
         await journal.write_alone(fail)
     await journal.write(line("afterwards"))
+
+
+async def test_who_reads_after_the_end_is_told_so(tmp_path: Path) -> None:
+    async with open_journal(tmp_path / "journal.sqlite") as journal:
+        pass
+    with pytest.raises(JournalClosed):
+        await journal.read(lambda c: None)
+    with pytest.raises(JournalClosed):
+        journal.read_now(lambda c: None)

@@ -76,10 +76,10 @@ async def test_an_interrupted_run_waits_and_its_stream_stays_open(tmp_path: Path
             await stack.ask("And now?", session_id=asked["session_id"])
         assert error.value.details == {"message_id": asked["message_id"]}
         events = await stack.events.read(asked["run_id"])
-        # The drain at the end lets go of both.
-    await following
-    with pytest.raises(DependencyFailed):
-        await finished
+        await stack.runs.drain()  # lets go of both
+        await following
+        with pytest.raises(DependencyFailed):
+            await finished
 
     assert types(events) == types(seen) == SO_FAR
     assert stack.ran == ["look", "write", "ask_a_person"]

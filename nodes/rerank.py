@@ -12,8 +12,7 @@ from ..errors import DependencyFailed, DependencyRefused
 from ..state import Asked, Departure, Hit, ModelCall, RagState, RerankVerdict, Update
 from ..text.cleaning import clean_passage
 from .reporting.calls import recorded
-from .reporting.departures import departed
-from .reporting.departures import judged as with_scores
+from .reporting.departures import departed, with_scores
 from .reporting.warn import warn
 from .searching.diversity import maximal_marginal_relevance, without_near_duplicates
 from .stage import stage

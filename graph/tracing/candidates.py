@@ -33,13 +33,13 @@ _CITED = re.compile(r'<kb [^<>]*chunk_id="([^"]*)"')
 
 def candidates_of(recorded: Recorded) -> list[Candidate]:
     """Selected ones first, by place, then by how far they came, then by score."""
-    told = Told.by(recorded)
+    told = ByChunk.of(recorded)
     found = [_candidate(chunk_id, told, recorded) for chunk_id in told.chunk_ids]
     return sorted(found, key=_order)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ByChunk:
     """What the state says, by chunk. Of several hits or departures of a chunk the last one counts."""
 
     places: Mapping[str, Mapping[str, int]]  # what the place is called, then by chunk
@@ -53,7 +53,7 @@ class Told:
     cited: frozenset[str]
 
     @classmethod
-    def by(cls, recorded: Recorded) -> "Told":
+    def of(cls, recorded: Recorded) -> "ByChunk":
         state = recorded.state
         lists = {name: hits_in(state, channel) for channel, name in CHANNELS.items()}
         hits, departures = [hit for found in lists.values() for hit in found], state.get("departures", [])
@@ -98,7 +98,7 @@ def all_hits(state: RagState) -> list[Hit]:
     return [hit for channel in CHANNELS for hit in hits_in(state, channel)]
 
 
-def _candidate(chunk_id: str, told: Told, recorded: Recorded) -> Candidate:
+def _candidate(chunk_id: str, told: ByChunk, recorded: Recorded) -> Candidate:
     hit, chunk, left = told.hits.get(chunk_id), recorded.chunks.get(chunk_id), told.departures.get(chunk_id)
     # What left before it became a hit is known by its chunk alone, as that is now.
     document_id = hit["document_id"] if hit else chunk.document_id if chunk else ""

@@ -3,18 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from .follow import GIVEN
 from .shapes import Candidate, Diff, Move, Place, Stage, StageDiff, Trace
 from .stages import PARTS
 
-# What the place of a candidate after each stage is called. Filtering keeps the order of merging.
-PLACES = {
-    "search_chunks": "fused",
-    "collect_results": "collected",
-    "rerank": "reranked",
-    "merge_chunks": "merged",
-    "filter_top_k": "merged",
-    "assemble_context": "selected",
-}
+# What the place of a candidate after each stage is called.
+PLACES = {stage: place for stage, (place, _) in GIVEN.items()}
 
 
 def diff(first: Trace, second: Trace) -> Diff:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from .candidates import CHANNELS
 from .shapes import Candidate, Step, Trace
 
-# What each stage calls the place and the score that it gives.
+# What a candidate's place and score after each stage are called. Filtering keeps the order of merging.
 GIVEN: Mapping[str, tuple[str, str]] = {
     "search_chunks": ("fused", "fused"),
     "collect_results": ("collected", "fused"),

@@ -19,7 +19,7 @@ def departed(
     return departure
 
 
-def judged(departure: Departure, scores: Mapping[str, float | None]) -> Departure:
+def with_scores(departure: Departure, scores: Mapping[str, float | None]) -> Departure:
     """The departure with what a stage had made of the hit before it let it go: no later hit says so."""
     known = {name: score for name in JUDGED if (score := scores.get(name)) is not None}
     return {**departure, "scores": known}

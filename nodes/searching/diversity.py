@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 
 from ...state import Departure, Hit
 from ...text.similarity import jaccard
-from ..reporting.departures import departed, judged
+from ..reporting.departures import departed, with_scores
 
 NEAR_DUPLICATE = 0.85  # Jaccard of token sets
 
@@ -22,7 +22,7 @@ def without_near_duplicates(hits: Sequence[Hit], tokens: TokenSets) -> tuple[lis
         same = next((other for other in others if jaccard(own, tokens[other]) >= NEAR_DUPLICATE), None)
         if same:
             left = departed(hit, "rerank", "near_duplicate", limit=NEAR_DUPLICATE, other=same)
-            departures.append(judged(left, hit["scores"]))
+            departures.append(with_scores(left, hit["scores"]))
         else:
             kept.append(hit)
     return kept, departures
@@ -61,7 +61,7 @@ def maximal_marginal_relevance(
 
 def _not_diverse(hit: Hit, nearest: str | None, count: int) -> Departure:
     left = departed(hit, "rerank", "not_diverse", limit=float(count), other=nearest)
-    return judged(left, hit["scores"])
+    return with_scores(left, hit["scores"])
 
 
 def stretched(scores: Sequence[float]) -> list[float]:

@@ -5,9 +5,7 @@ import { h } from "./dom.js";
 import { inWords } from "./errors.js";
 import { count, day, duration, has, languageOf, t } from "./i18n.js";
 import { renderAnswer } from "./render.js";
-import { answerText, fact, thinkingText } from "./stream.js";
-
-const ENDED = ["complete", "failed", "stopped"];
+import { answerText, ENDED, fact, thinkingText } from "./stream.js";
 
 /** @returns {HTMLElement} */
 export function questionElement(text, { erased = false } = {}) {

@@ -20,6 +20,9 @@
  * @property {string[]} suggestions
  */
 
+/** How a run and its message stand once nothing more comes. */
+export const ENDED = ["complete", "stopped", "failed"];
+
 /** @returns {AnswerView} */
 export function emptyView(messageId = null) {
   return {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import { setLanguage } from "../../web/i18n.js";
 import { bars } from "../../web/why/bars.js";
-import { forkRequest, knobsFrom, parseSettings, PROMPTS, promptsFrom, takesQuestion } from "../../web/why/changes.js";
+import { forkRequest, knobsFrom, ORDER, parseSettings, PROMPTS, promptsFrom, takesQuestion } from "../../web/why/changes.js";
 import { changedParts, differs } from "../../web/why/difference.js";
 import { ENGLISH, missingText } from "../../web/why/missing.js";
 import { fateOf, filtered, sorted, usedColumns, wayOf } from "../../web/why/ranking.js";
@@ -137,6 +137,12 @@ test("a stage that only took another time does not differ", () => {
   assert.ok(differs({ ...same, hits_out: [3, 4] }));
   assert.ok(differs({ ...same, in: "second" }));
   assert.ok(differs({ ...same, changed: { intent: ["a", "b"] } }));
+});
+
+test("the stages are those of the graph, but for the last one, which reads no setting and no prompt", () => {
+  const source = readFileSync(new URL("../../graph/tracing/stages.py", import.meta.url), "utf8");
+  const stages = [...source.matchAll(/^ {4}"(\w+)": Part\(/gm)].map(([, name]) => name);
+  assert.deepEqual([...ORDER, "finalize"], stages);
 });
 
 test("what is no longer kept is told in Chinese where the server's sentence is known", () => {

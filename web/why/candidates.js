@@ -2,7 +2,7 @@
 
 import { h, icon } from "../dom.js";
 import { languageOf, t } from "../i18n.js";
-import { fateOf, filtered, lastStage, sorted, usedColumns, wayOf } from "./ranking.js";
+import { COLUMNS, fateOf, filtered, lastStage, sorted, usedColumns, wayOf } from "./ranking.js";
 import { named, reasonName, shortNumber, stageName, titleOf, whereabouts } from "./words.js";
 
 const SHOW = { all: "why.all", kept: "why.kept", left: "why.left" };
@@ -212,8 +212,9 @@ function snippet({ snippet: text }) {
 }
 
 function numberCell(candidate, name) {
-  const rank = candidate.ranks?.[PLACE[name]];
-  const score = candidate.scores?.[name];
+  const column = COLUMNS.find((one) => one.name === name);
+  const rank = candidate.ranks?.[column.rank];
+  const score = candidate.scores?.[column.score];
   return h(
     "td",
     { role: "cell", class: "number-cell", data: { label: t(`column.${name}`) } },
@@ -222,7 +223,6 @@ function numberCell(candidate, name) {
   );
 }
 
-const PLACE = { vector: "vector", keyword: "keyword", fused: "fused", rerank: "reranked", final: "selected" };
 const STAGE_PLACES = ["collected", "reranked", "merged", "selected"]; // the stage says of what
 
 /** One column at one stage: "Meaning 0.91 #3"; places in the list of the stage are written out. */

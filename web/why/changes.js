@@ -1,6 +1,7 @@
 /** From the fields of the fork's form to the request, and back to what a person reads. Pure. */
 
-const ORDER = [
+/** The stages, in the order of the graph. */
+export const ORDER = [
   "load_history",
   "understand_query",
   "search_chunks",

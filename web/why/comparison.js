@@ -5,11 +5,9 @@ import { h, oncePerFrame } from "../dom.js";
 import { describe, inWords } from "../errors.js";
 import { follow } from "../follow.js";
 import { t } from "../i18n.js";
-import { answerText, emptyView, reduce } from "../stream.js";
+import { answerText, emptyView, ENDED, reduce } from "../stream.js";
 import { Pane } from "./pane.js";
 import { difference } from "./difference.js";
-
-const ENDED = ["complete", "stopped", "failed"];
 
 export class Comparison {
   #origin;

@@ -4,13 +4,12 @@ import * as api from "../api.js";
 import { h } from "../dom.js";
 import { inWords } from "../errors.js";
 import { duration, languageOf, t } from "../i18n.js";
+import { ENDED } from "../stream.js";
 import { calls, settings } from "./calls.js";
 import { Candidates } from "./candidates.js";
 import { missingText } from "./missing.js";
 import { resetsText, timeline } from "./timeline.js";
 import { named, stageName } from "./words.js";
-
-const ENDED = ["complete", "stopped", "failed"];
 
 export class TraceView {
   #run;

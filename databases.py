@@ -84,10 +84,12 @@ def read_through(path: Path, *, limit_s: float) -> list[str] | None:
 
 def is_damage(error: BaseException) -> bool:
     """Whether SQLite has found the file itself wrong, rather than the statement or the disk."""
-    if not isinstance(error, sqlite3.DatabaseError):
-        return False
-    # The low byte is the kind, the rest says where.
-    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF in DAMAGE
+    return isinstance(error, sqlite3.DatabaseError) and primary_code(error) in DAMAGE
+
+
+def primary_code(error: BaseException) -> int:
+    """The kind of error, which is the low byte of SQLite's code: the rest says where. 0 where there is none."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
 
 def damaged(path: Path, kind: str, error: BaseException) -> Damaged:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, NoReturn, TypeVar
 
 from .context import Chunk, Document, KnowledgeBase
-from .databases import damaged, is_damage
+from .databases import damaged, is_damage, primary_code
 from .errors import HeadraceError, StartRefused
 from .stores.catalogue import KB_ROWS
 from .stores.catalogue_rows import to_chunk, to_document, to_kb
@@ -20,6 +20,8 @@ T = TypeVar("T")
 Query = Callable[[sqlite3.Connection], T]
 
 TRIES = 5
+# Somebody else has the file for a moment.
+PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 BUSY_TIMEOUT_S = 10.0
 # How to open a file (https://sqlite.org/uri.html), by the state it is found in.
 State = Literal["in use", "at rest", "without index"]
@@ -192,7 +194,7 @@ def _beside(path: Path, what: str) -> Path:
 
 
 def _is_passing(error: sqlite3.Error) -> bool:
-    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+    return primary_code(error) in PASSING
 
 
 def _check_version(connection: sqlite3.Connection, path: Path, known: int) -> None:

@@ -5,11 +5,11 @@ import zlib
 from collections.abc import Iterator
 
 from ..errors import Gone
-from .run_rows import RunRow, read_run
+from .run_rows import Kept, RunRow, read_run
 from .saver import COMPRESSED
 from .schema import THREAD_TABLES
 
-WITH_RECORD = ("all", "last")  # of `RunRow.kept`
+WITH_RECORD: tuple[Kept, ...] = ("all", "last")
 
 
 def require_record(row: RunRow) -> None:

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Literal
 
 from .clock import to_text
 from .journal import Journal
 from .record import WITH_RECORD, texts_of_record
+from .run_rows import Kept
 from .saver import JournalSaver
 from .schema import RUN_TABLES, delete_threads, delete_unused, passages_of
 from .space import bytes_on_disk, give_back, live_bytes
@@ -139,7 +141,7 @@ class _Sweep:
 
     journal: Journal
     dry_run: bool
-    left: dict[str, str] = field(default_factory=dict[str, str])  # of runs: what they keep now
+    left: dict[str, Kept] = field(default_factory=dict[str, Kept])  # of runs: what they keep now
     done: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
 
     async def do(self, what: str, work: Work) -> bool:
@@ -201,7 +203,9 @@ def is_older(checkpoint_id: str, until: datetime) -> bool:
 # --- on the writer's thread ---
 
 
-def empty_run(connection: sqlite3.Connection, *, run_id: str, kept: str) -> Counter[str]:
+def empty_run(
+    connection: sqlite3.Connection, *, run_id: str, kept: Literal["nothing", "erased"]
+) -> Counter[str]:
     """Remove the record of an ended run: its thread, its events, and the passages that only it keeps."""
     if not _has_ended_with(connection, run_id, WITH_RECORD):
         return Counter()

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -318,7 +318,7 @@ async def trim(library: Library, asked: Asked) -> None:
     await library.journal.write(lambda c: c.execute(statement, (asked["run_id"],)))
 
 
-async def empty(library: Library, run_id: str, kept: str = "nothing") -> None:
+async def empty(library: Library, run_id: str, kept: Literal["nothing", "erased"] = "nothing") -> None:
     """One run to its message."""
     assert await library.journal.write(partial(empty_run, run_id=run_id, kept=kept))
 
@@ -352,7 +352,9 @@ async def test_the_last_checkpoint_of_a_failed_run_is_enough_to_try_its_last_sta
 
 
 @pytest.mark.parametrize(("kept", "code"), [("nothing", "run_trimmed"), ("erased", "run_erased")])
-async def test_a_run_without_a_record_is_gone(tmp_path: Path, kept: str, code: str) -> None:
+async def test_a_run_without_a_record_is_gone(
+    tmp_path: Path, kept: Literal["nothing", "erased"], code: str
+) -> None:
     async with a_library(tmp_path) as library:
         asked = await library.ask()
         await empty(library, asked["run_id"], kept)

@@ -40,6 +40,7 @@ from headrace.text.tokens import Tokens
 API = "/api/v1"
 SESSIONS = 4
 TITLES = 4
+SESSION_LENGTH = 100  # questions: all messages of a session are read back after each
 KEPT = "员工手册.md"
 # What a kill waits for, and how many seconds after it the kill comes at the latest.
 MOMENTS = {
@@ -298,12 +299,16 @@ class Trial:
     # --- conversations ---
 
     async def converse(self) -> None:
-        session = (await self.call("POST", "/sessions", json={"knowledge_base_ids": [self.kb]}))["id"]
+        session, asked = "", SESSION_LENGTH
         while True:
             async with self.working():
+                if asked >= SESSION_LENGTH:
+                    made = await self.call("POST", "/sessions", json={"knowledge_base_ids": [self.kb]})
+                    session, asked = made["id"], 0
                 line = [self._new_question(session)]
                 while self.random.random() < 0.2 and len(line) < IN_LINE:
                     line.append(self._new_question(session, queued=True))
+                asked += len(line)
                 before = [None, *line]
                 async with asyncio.TaskGroup() as asking:
                     for question, earlier in zip(line, before, strict=False):
@@ -377,7 +382,11 @@ class Trial:
         events, number = question.events, question.number
         message_id = events[0]["assistant_message_id"]
         messages = await self.call("GET", f"/sessions/{question.session}/messages?page_size=1000")
-        [stored] = [one for one in messages if one["id"] == message_id]
+        found = [one for one in messages if one["id"] == message_id]
+        self.check("the answer's message is there, once", len(found) == 1, number, len(messages))
+        if not found:
+            return
+        stored = found[0]
         shown, end = answer_of(events), events[-1]["response_type"]
         whole = "".join(pieces_of(number)).lstrip()
         self.check("one end, the last event", [e["done"] for e in events].count(True) == 1, number)

@@ -88,7 +88,7 @@ def is_damage(error: BaseException) -> bool:
 
 
 def primary_code(error: BaseException) -> int:
-    """The kind of error, which is the low byte of SQLite's code: the rest says where. 0 where there is none."""
+    """The kind of error: the low byte of SQLite's code, whose rest says where. 0 where there is none."""
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
 

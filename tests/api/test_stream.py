@@ -122,7 +122,8 @@ def test_seventy_seconds_of_silence_have_seven_comments_and_then_the_stream_goes
             end = End(status="complete", response_type="complete")
             await journal.write(lambda c: end_run(c, run_id=run_id, end=end))
             log.wake(run_id)
-            return heard, [one async for one in frames]
+            # The journal's own thread takes real time, in which this clock leaps on: comments in between.
+            return heard, [one async for one in frames if one != KEEP_ALIVE]
 
     with asyncio.Runner(loop_factory=LeapingLoop) as runner:
         heard, rest = runner.run(through_silence())

@@ -45,7 +45,9 @@ async def measure(
         async with open_stack(settings.model_copy(update={"data": Path(folder)})) as stack:
             with opened_cache(cache) as connection:
                 bench = _Bench(stack, CachedEmbedder(stack.embedder, connection))
-                await bench.index(task.units, progress)
+                # Otherwise what clears leftovers at the start would clear what has just been indexed.
+                async with stack.ingestion.indexing:
+                    await bench.index(task.units, progress)
                 results: list[QuestionResult] = []
                 for number, query in enumerate(task.queries):
                     progress("asking", number, len(task.queries))

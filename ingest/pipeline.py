@@ -93,7 +93,7 @@ class Ingestion:
         self._superseded: dict[str, set[str]] = {}  # originals to drop once their replacement is published
         self._changing = anyio.Lock()  # who may decide about originals and documents' rows
         # Held from a document's first index entry to its publication: between the two, an index that is
-        # written anew from the catalogue would come to lack it.
+        # written anew from the catalogue would come to lack it, and clearing takes it for a leftover.
         self.indexing = anyio.Lock()
         self._job: _Job | None = None
         self._worker: asyncio.Task[None] | None = None
@@ -132,9 +132,11 @@ class Ingestion:
                 for document in await self._catalogue.documents_in("deleting"):
                     await self._remove(document)
                 await clear_unused_originals(self._catalogue, self._files)
-            for document_id in await clear_leftovers(
-                self._catalogue, self._vectors, self._keywords, model=self._embedder.model
-            ):
+            async with self.indexing:
+                incomplete = await clear_leftovers(
+                    self._catalogue, self._vectors, self._keywords, model=self._embedder.model
+                )
+            for document_id in incomplete:
                 self._enqueue(document_id)
         except HeadraceError:
             log.exception("what a crash may have left could not be cleared")

@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from pathlib import Path
 
 import anyio
@@ -8,7 +9,7 @@ from headrace.context import KnowledgeBase
 from headrace.errors import Conflict, DependencyFailed, NotFound, TooLarge, Unreadable, UnsupportedFormat
 from headrace.ingest.pipeline import EMBED_BATCH
 
-from .fakes import Crash, LetterEmbedder, Place, unreadable
+from .fakes import MODEL, Crash, LetterEmbedder, MemoryCatalogue, Place, unreadable
 
 pytestmark = pytest.mark.anyio
 
@@ -379,3 +380,30 @@ async def test_closing_ends_the_parser_and_leaves_the_work_for_later(place: Plac
     place.embedder = LetterEmbedder()
     async with place.running() as ingestion:
         assert (await ingestion.finished(added.id)).status == "ready"
+
+
+class Watched(MemoryCatalogue):
+    """Says when what a crash left is being looked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = anyio.Event()
+
+    async def files_in_use(self, hashes: Iterable[str]) -> set[str]:
+        self.asked.set()
+        return await super().files_in_use(hashes)
+
+
+async def test_what_is_being_indexed_is_not_taken_for_a_leftover(tmp_path: Path) -> None:
+    catalogue = Watched()
+    place = Place(tmp_path, catalogue=catalogue)
+    async with place.running() as ingestion:
+        async with ingestion.indexing:
+            kb = catalogue.create_kb("新")
+            await place.vectors.add("not in the catalogue", MODEL, [])
+            await catalogue.asked.wait()
+            for _ in range(20):
+                await anyio.lowlevel.checkpoint()
+            assert [*place.vectors.entries] == ["not in the catalogue"]
+        await ingestion.finished((await ingestion.add(kb, name="a.txt", content=b"One text.")).id)
+    assert [*place.vectors.entries] == [kb.id]

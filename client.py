@@ -96,7 +96,8 @@ def _own_server(settings: Settings) -> Generator[str]:
 
     with contextlib.closing(bind("127.0.0.1", 0)) as sock:
         url = url_of("127.0.0.1", sock.getsockname()[1])
-        with serving_in_thread(create_app(settings, url=url), sock):
+        # Who wants to look at a run, or to know what `gc` would remove, must find it there.
+        with serving_in_thread(create_app(settings, url=url, collecting=False), sock):
             yield url
 
 

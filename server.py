@@ -156,14 +156,17 @@ async def open_stack(
         )
 
 
-def create_app(settings: Settings, *, url: str | None = None) -> Starlette:
-    """The app; nothing opens before its lifespan. `app.state.closing` ends the open streams."""
+def create_app(settings: Settings, *, url: str | None = None, collecting: bool = True) -> Starlette:
+    """The app; nothing opens before its lifespan. `app.state.closing` ends the open streams.
+
+    With `collecting` false old runs are trimmed when POST /gc asks for it, and not by themselves.
+    """
     closing = asyncio.Event()
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[Shared]:
         async with open_stack(settings, url=url, closing=closing) as stack:
-            background = asyncio.create_task(_look_after(stack))
+            background = asyncio.create_task(_look_after(stack, collecting=collecting))
             try:
                 yield Shared(stack=stack)
             finally:
@@ -198,11 +201,11 @@ def serve(settings: Settings, *, on_ready: Callable[[str], None] = lambda url: N
         return serve_until_signalled(app, sock, on_ready=lambda: on_ready(url))
 
 
-async def _look_after(stack: Stack) -> None:
+async def _look_after(stack: Stack, *, collecting: bool) -> None:
     """Take up what the last process has left unfinished, then keep the journal in its limits."""
     await _resume(stack.runs)
     await _finish_erasures(stack.erasure)
-    while True:
+    while collecting:
         await _collect(stack.retention)
         await asyncio.sleep(COLLECT_EVERY_S)
 

@@ -30,6 +30,8 @@ from .screen import (
 )
 from .words import Kind, word_diff
 
+# Reasons that are no departures of a stage, in words.
+REASONS = {"not_found": "not found by the other run"}
 MOST = 5  # passages of one kind at one stage, unless all are asked for
 # The signs of `git diff --word-diff`: they also tell without colours.
 SIGNS: Mapping[Kind, tuple[str, str, str]] = {
@@ -150,13 +152,13 @@ def _summary(stage: StageDiff) -> str:
 
 def _changes(stages: Sequence[StageDiff], *, everything: bool) -> Iterator[Text]:
     """What came, went and moved at each stage; what a stage only passes on was told at an earlier one."""
-    told: set[tuple[str, str]] = set()
+    told: set[tuple[str, str]] = set()  # chunk and sign, or chunk and move
     for stage in stages:
         changes = [
             *_values(stage),
             *_some("+", "green", _untold(stage["entered"], "+", told), everything=everything),
             *_some("-", "red", _untold(stage["left"], "-", told), everything=everything),
-            *_some("~", "yellow", [_moved(one) for one in stage["moved"]], everything=everything),
+            *_some("~", "yellow", _untold_moves(stage["moved"], told), everything=everything),
         ]
         if changes:
             yield Text(f"  {line(stage['stage'])}", "bold")
@@ -181,18 +183,31 @@ def _differing(name: str, first: Any, second: Any) -> Iterator[tuple[str, Any, A
 
 
 def _untold(places: Sequence[Place], sign: str, told: set[tuple[str, str]]) -> list[str]:
-    fresh = [one for one in places if (sign, one["chunk_id"]) not in told]
-    told.update((sign, one["chunk_id"]) for one in fresh)
+    fresh = [one for one in places if (one["chunk_id"], sign) not in told]
+    told.update((one["chunk_id"], sign) for one in fresh)
     return [_there(one) for one in fresh]
 
 
+def _untold_moves(moves: Sequence[Move], told: set[tuple[str, str]]) -> list[str]:
+    fresh = [(one["chunk_id"], _moved(one)) for one in moves if (one["chunk_id"], _moved(one)) not in told]
+    told.update(fresh)
+    return [text for _, text in fresh]
+
+
 def _there(one: Place) -> str:
-    why = f" ({one['reason']})" if one["reason"] else ""
-    return f"{one['place']}. {one['document_title']}{why}"
+    why = f" ({REASONS.get(one['reason'], one['reason'])})" if one["reason"] else ""
+    return f"{one['place']}. {_passage(one)}{why}"
 
 
 def _moved(one: Move) -> str:
-    return f"{one['document_title']}: {one['from']} → {one['to']}"
+    return f"{_passage(one)}: {one['from']} → {one['to']}"
+
+
+def _passage(one: Place | Move) -> str:
+    """Which one of its document, short: the section stands in the trace."""
+    number = "" if one["chunk_index"] is None else f" #{one['chunk_index']}"
+    page = "" if one["page"] is None else f" p. {one['page']}"
+    return f"{one['document_title'] or '(no title)'}{number}{page}"
 
 
 def _some(sign: str, style: str, texts: Sequence[str], *, everything: bool) -> Iterator[Text]:

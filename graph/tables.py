@@ -7,7 +7,7 @@ from typing import Any
 from ..context import Document
 from ..state import Departure, Hit, RagState
 from .draw import shown_ms
-from .tracing.shapes import Call, Candidate, Diff, Run, Stage, StageDiff, Step
+from .tracing.shapes import Call, Candidate, Diff, Move, Place, Run, Stage, StageDiff, Step
 
 # The channels that hold hits, in the order in which stages write them.
 STAGES = {
@@ -144,10 +144,15 @@ def _stage_diff(stage: StageDiff) -> list[str]:
         " → ".join(_time(time) or "–" for time in stage["duration_ms"]),
         " → ".join(_count(count) for count in stage["hits_out"] if count is not None),
         "; ".join(f"{name}: {' → '.join(_both(both))}" for name, both in stage["changed"].items()),
-        _listed(f"{one['place']}. {one['document_title']}" for one in stage["entered"]),
-        _listed(f"{one['place']}. {one['document_title']}" for one in stage["left"]),
-        _listed(f"{one['document_title']} {one['from']} → {one['to']}" for one in stage["moved"]),
+        _listed(f"{one['place']}. {_passage(one)}" for one in stage["entered"]),
+        _listed(f"{one['place']}. {_passage(one)}" for one in stage["left"]),
+        _listed(f"{_passage(one)} {one['from']} → {one['to']}" for one in stage["moved"]),
     ]
+
+
+def _passage(one: Place | Move) -> str:
+    number = "" if one["chunk_index"] is None else f" #{one['chunk_index']}"
+    return one["document_title"] + number
 
 
 def _fate(one: Candidate) -> str:

@@ -82,11 +82,20 @@ def _only(
     trace: Trace, here: Mapping[str, int], there: Mapping[str, int], *, missing_in: Trace
 ) -> list[Place]:
     found = sorted((place, chunk_id) for chunk_id, place in here.items() if chunk_id not in there)
-    titles, fates = _titles(trace), {one["chunk_id"]: one for one in missing_in["candidates"]}
-    return [
-        Place(chunk_id=id, document_title=titles[id], place=place, reason=_reason(fates.get(id)))
-        for place, id in found
-    ]
+    ones, others = _by_chunk(trace), _by_chunk(missing_in)
+    return [_place(ones[id], place, _reason(others.get(id))) for place, id in found]
+
+
+def _place(one: Candidate, place: int, reason: str | None) -> Place:
+    return {
+        "chunk_id": one["chunk_id"],
+        "document_title": one["document_title"],
+        "section": one["section"],
+        "page": one["page"],
+        "chunk_index": one["chunk_index"],
+        "place": place,
+        "reason": reason,
+    }
 
 
 def _reason(candidate: Candidate | None) -> str | None:
@@ -98,12 +107,22 @@ def _reason(candidate: Candidate | None) -> str | None:
 
 
 def _moved(trace: Trace, before: Mapping[str, int], after: Mapping[str, int]) -> list[Move]:
-    titles = _titles(trace)
+    ones = _by_chunk(trace)
     moved = sorted((place, id) for id, place in after.items() if before.get(id, place) != place)
-    return [
-        {"chunk_id": id, "document_title": titles[id], "from": before[id], "to": place} for place, id in moved
-    ]
+    return [_move(ones[id], before[id], place) for place, id in moved]
 
 
-def _titles(trace: Trace) -> dict[str, str]:
-    return {one["chunk_id"]: one["document_title"] for one in trace["candidates"]}
+def _move(one: Candidate, before: int, after: int) -> Move:
+    return {
+        "chunk_id": one["chunk_id"],
+        "document_title": one["document_title"],
+        "section": one["section"],
+        "page": one["page"],
+        "chunk_index": one["chunk_index"],
+        "from": before,
+        "to": after,
+    }
+
+
+def _by_chunk(trace: Trace) -> dict[str, Candidate]:
+    return {one["chunk_id"]: one for one in trace["candidates"]}

@@ -136,12 +136,26 @@ class Place(TypedDict):
 
     chunk_id: str
     document_title: str
+    section: str | None
+    page: int | None
+    chunk_index: int | None
     place: int
     reason: str | None
 
 
 # `from` is a word of the language, so this one cannot be a class: a candidate in different places.
-Move = TypedDict("Move", {"chunk_id": str, "document_title": str, "from": int, "to": int})
+Move = TypedDict(
+    "Move",
+    {
+        "chunk_id": str,
+        "document_title": str,
+        "section": str | None,
+        "page": int | None,
+        "chunk_index": int | None,
+        "from": int,
+        "to": int,
+    },
+)
 
 
 # As above for `in`: how one stage went in two runs.

@@ -6,7 +6,7 @@ from io import StringIO
 from typing import Any
 
 from headrace.cli import main
-from headrace.graph.tracing.shapes import Call, Candidate, Diff, Run, Stage, StageDiff, Trace
+from headrace.graph.tracing.shapes import Call, Candidate, Diff, Move, Place, Run, Stage, StageDiff, Trace
 
 
 def a_run(**changes: Any) -> Run:
@@ -135,6 +135,25 @@ def a_stage_diff(name: str = "rerank", **changes: Any) -> StageDiff:
         "moved": [],
         **changes,
     }
+
+
+def a_place(title: str, place: int, **changes: Any) -> Place:
+    return {  # pyright: ignore[reportReturnType]  # of any value, so that a test can change each
+        "chunk_id": "x",
+        "document_title": title,
+        "section": None,
+        "page": None,
+        "chunk_index": None,
+        "place": place,
+        "reason": None,
+        **changes,
+    }
+
+
+def a_move(title: str, before: int, after: int, **changes: Any) -> Move:
+    place = a_place(title, 0, **changes)
+    known = {name: value for name, value in place.items() if name not in ("place", "reason")}
+    return {**known, "from": before, "to": after}  # pyright: ignore[reportReturnType]
 
 
 def a_diff(**changes: Any) -> Diff:

@@ -7,7 +7,7 @@ from rich.console import Console
 from headrace.cli.diff import MOST, diff_report
 from headrace.graph.tracing.shapes import Diff
 
-from .documents import a_diff, a_run, a_stage_diff
+from .documents import a_diff, a_move, a_place, a_run, a_stage_diff
 
 FIRST = '每晚不超过 450 元<kb doc="员工手册.md" knowledge_id="d" chunk_id="c-1"/>。'
 SECOND = FIRST.replace("450", "500") + '<kb doc="LS-200.md" knowledge_id="d2" chunk_id="c-2"/>'
@@ -40,8 +40,8 @@ def test_settings_and_prompts_stand_side_by_side() -> None:
 
 
 def test_each_stage_says_what_differs() -> None:
-    entered = [{"chunk_id": "x", "document_title": "LS-200.md", "place": 3, "reason": "below_threshold"}]
-    moved = [{"chunk_id": "y", "document_title": "员工手册.md", "from": 1, "to": 2}]
+    entered = [a_place("LS-200.md", 3, reason="below_threshold")]
+    moved = [a_move("员工手册.md", 1, 2)]
     stage = a_stage_diff(
         hits_out=[10, 11], entered=entered, moved=moved, changed={"rerank_verdict": ["ok", "skipped"]}
     )
@@ -60,22 +60,33 @@ def test_a_stage_that_only_one_run_has_is_marked() -> None:
 
 
 def test_many_passages_are_counted_unless_all_are_asked_for() -> None:
-    left = [
-        {"chunk_id": f"x{n}", "document_title": f"文件{n}.md", "place": n, "reason": None}
-        for n in range(1, MOST + 4)
-    ]
+    left = [a_place(f"文件{n}.md", n, chunk_id=f"x{n}") for n in range(1, MOST + 4)]
     diff = a_diff(stages=[a_stage_diff(left=left)])
     assert "- 3 more: --all shows them" in told(diff)
     assert f"文件{MOST + 3}.md" in told(diff, everything=True)
 
 
 def test_what_a_stage_only_passes_on_is_not_told_again() -> None:
-    gone = {"chunk_id": "x", "document_title": "员工手册.md", "place": 4, "reason": "not_diverse"}
-    report = told(
-        a_diff(stages=[a_stage_diff("rerank", left=[gone]), a_stage_diff("merge_chunks", left=[gone])])
-    )
+    gone, up = a_place("员工手册.md", 4, reason="not_diverse"), a_move("LS-200.md", 5, 1, chunk_id="y")
+    further = a_move("LS-200.md", 5, 2, chunk_id="y")
+    stages = [
+        a_stage_diff("rerank", left=[gone], moved=[up]),
+        a_stage_diff("merge_chunks", left=[gone], moved=[up]),
+        a_stage_diff("filter_top_k", moved=[further]),
+    ]
+    report = told(a_diff(stages=stages))
     assert report.count("1 left") == 2
     assert report.count("员工手册.md (not_diverse)") == 1
+    assert report.count("LS-200.md: 5 → 1") == 1
+    assert report.count("LS-200.md: 5 → 2") == 1
+
+
+def test_passages_of_one_document_are_told_apart() -> None:
+    entered = [a_place("手册.pdf", 3, chunk_index=7, page=2, reason="not_found")]
+    moved = [a_move("手册.pdf", 1, 2, chunk_id="y", chunk_index=0)]
+    report = told(a_diff(stages=[a_stage_diff(entered=entered, moved=moved)]))
+    assert "+ 3. 手册.pdf #7 p. 2 (not found by the other run)" in report
+    assert "~ 手册.pdf #0: 1 → 2" in report
 
 
 def test_of_two_objects_only_the_fields_that_differ_are_told() -> None:
@@ -98,8 +109,7 @@ def test_two_runs_of_different_questions_show_both() -> None:
 
 def test_nothing_from_outside_steers_the_terminal_or_is_taken_for_markup() -> None:
     evil = "[red]坏\x1b[2J\u202e"
-    place = {"chunk_id": "x", "document_title": evil, "place": 1, "reason": evil}
-    move = {"chunk_id": "x", "document_title": evil, "from": 1, "to": 2}
+    place, move = a_place(evil, 1, reason=evil), a_move(evil, 1, 2)
     stage = a_stage_diff(evil, entered=[place], left=[place], moved=[move], changed={evil: [evil, evil]})
     report = told(
         a_diff(

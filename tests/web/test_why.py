@@ -151,6 +151,45 @@ def test_a_fork_is_run_followed_and_compared(server: ScriptedServer, open_page: 
     assert page.complaints() == []
 
 
+@pytest.mark.parametrize(
+    ("language", "first", "more"),
+    [
+        ("en-US", "手册 (section 2.1 · page 3) place 1 · now: not found", "4 more"),
+        ("zh-CN", "手册 (章节 2.1 · 第 3 页) 第 1 位 · 现在：没有检索到", "其余 4 项"),
+    ],
+)
+def test_a_long_list_of_passages_that_one_run_lacks_is_folded_after_the_first(
+    server: ScriptedServer, open_page: OpenPage, language: str, first: str, more: str
+) -> None:
+    gone = [
+        {
+            "chunk_id": f"c{n}",
+            "document_title": "手册",
+            "section": "2.1",
+            "page": 3,
+            "place": n,
+            "reason": "not_found",
+        }
+        for n in range(1, 13)
+    ]
+    rerank = a_diff(ORIGIN, "f1")["stages"][1]
+    server.traces["f1"] = a_trace("f1", run={"forked_from": ORIGIN, "fork_stage": "rerank"})
+    server.traces[ORIGIN] = a_trace(run={"forks": ["f1"]})
+    server.diffs["f1"] = a_diff(ORIGIN, "f1", stages=[{**rerank, "left": gone}])
+    page = opened(server, open_page, language=language)
+    page.click("#why .forks button")
+    page.until(lambda: page.all("#why .origin"), "the fork is shown")
+    page.click("#why .origin button:last-child")
+    left = ".hit-changes[data-kind=left]"
+    page.until(lambda: page.all(left), "the difference is shown")
+    assert page.texts(f"{left} li")[0] == first
+    assert [one.is_displayed() for one in page.all(f"{left} li")] == [True] * 8 + [False] * 4
+    assert page.text(f"{left} summary") == more
+    page.click(f"{left} summary")
+    page.until(lambda: all(one.is_displayed() for one in page.all(f"{left} li")), "all are shown")
+    assert page.complaints() == []
+
+
 def test_a_fork_can_be_opened_and_forked_again(server: ScriptedServer, open_page: OpenPage) -> None:
     server.traces["f1"] = a_trace("f1", run={"forked_from": ORIGIN, "fork_stage": "rerank"})
     server.traces[ORIGIN] = a_trace(run={"forks": ["f1"]})

@@ -100,13 +100,20 @@ function isPair(values) {
   return values.length === 2 && values.every((value) => typeof value === "number");
 }
 
+const SHOWN = 8; // passages of one list; the others are folded away
+
 function list(kind, title, items = [], content) {
   if (!items.length) return null;
+  const entries = items.map((one) => h("li", {}, ...content(one)));
+  // One more line says that there is one more line: then it may as well be the line itself.
+  const shown = entries.length > SHOWN + 1 ? SHOWN : entries.length;
+  const rest = entries.slice(shown);
   return h(
     "div",
     { class: "hit-changes", data: { kind } },
     h("h5", {}, title),
-    h("ul", {}, ...items.map((one) => h("li", {}, ...content(one)))),
+    h("ul", {}, ...entries.slice(0, shown)),
+    rest.length ? h("details", {}, h("summary", {}, t("diff.more", { n: rest.length })), h("ul", {}, ...rest)) : null,
   );
 }
 

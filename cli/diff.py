@@ -17,15 +17,14 @@ from .arguments import Commands, filled
 from .output import OK, print_json
 from .screen import (
     duration,
+    lasted,
     line,
     lines,
     moment,
     one_line,
     plain_table,
     show,
-    state_of,
     titled,
-    total_ms,
     value_of,
 )
 from .words import Kind, word_diff
@@ -92,7 +91,7 @@ def _runs(runs: Sequence[Run]) -> Table:
         fork = f", a fork from {line(run['fork_stage'])}" if run["forked_from"] else ""
         table.add_row(f"Run {number}", Text(line(run["id"])))
         when = moment(run["created_at"])
-        table.add_row("", Text(f"{state_of(run)} in {duration(total_ms(run))}, {when}{fork}"))
+        table.add_row("", Text(f"{lasted(run)}, {when}{fork}"))
         if questions[0] != questions[1]:
             table.add_row("", Text(questions[number - 1]))
     if questions[0] == questions[1]:

@@ -116,6 +116,12 @@ def state_of(run: Run) -> str:
     return line(run["outcome"] or run["status"])
 
 
+def lasted(run: Run) -> str:
+    """How a run ended and after how long; of one that has not, how it stands."""
+    time = total_ms(run)
+    return state_of(run) if time is None else f"{state_of(run)} in {duration(time)}"
+
+
 def total_ms(run: Run) -> float | None:
     timing = run["timing"]  # null until the run has ended
     return timing["total_ms"] if timing else None

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..client import reach
-from ..graph.tracing.shapes import Call, Candidate, Trace
+from ..graph.tracing.shapes import Call, Trace
 from ..settings import Settings
 from ..terminal import with_names
 from .arguments import Commands, filled
@@ -18,15 +18,14 @@ from .candidates import candidate_table, shown
 from .output import OK, again, print_json, tell
 from .screen import (
     duration,
+    lasted,
     line,
     lines,
     moment,
     one_line,
     plain_table,
     show,
-    state_of,
     titled,
-    total_ms,
     value_of,
 )
 from .timeline import timeline
@@ -51,8 +50,10 @@ def trace_command(settings: Settings, arguments: argparse.Namespace) -> int:
         print_json(trace)
         return OK
     show(trace_report(trace, everything=arguments.all, prompts=arguments.prompts))
+    run, origin = trace["run"]["id"], trace["run"]["forked_from"]
+    if origin:
+        tell(f"What the fork changed: {again(arguments, f'diff {origin} {run}')}")
     if any(stage["can_fork"] for stage in trace["stages"]):
-        run = trace["run"]["id"]
         tell(f"To try another way: {again(arguments, f'fork {run} --from STAGE --set NAME=VALUE')}")
     return OK
 
@@ -64,8 +65,8 @@ def trace_report(trace: Trace, *, everything: bool = False, prompts: bool = Fals
 
 def _parts(trace: Trace, *, everything: bool, prompts: bool) -> Iterator[RenderableType]:
     yield _facts(trace, everything=everything)
-    yield from titled("Stages", timeline(trace["stages"]))
-    yield from _candidates(trace["candidates"], everything=everything)
+    yield from titled("Stages", timeline(trace["stages"], ended_at=trace["run"]["ended_at"]))
+    yield from _candidates(trace, everything=everything)
     if trace["calls"]:
         yield from titled("Model calls", _calls(trace["calls"]))
     if prompts:
@@ -88,15 +89,15 @@ def _facts(trace: Trace, *, everything: bool) -> Table:
         table.add_row(name, Text(value))
 
     fact("Run", line(run["id"]))
-    fact("", f"{state_of(run)} in {duration(total_ms(run))}, {moment(run['created_at'])}")
+    fact("", f"{lasted(run)}, {moment(run['created_at'])}")
     if run["forked_from"]:
         fact("Fork of", f"{line(run['forked_from'])} from {line(run['fork_stage'])}")
     if run["forks"]:
         fact("Forks", ", ".join(line(one) for one in run["forks"]))
     fact("Question", line(query))
-    rewritten = trace["rewritten_query"]
-    fact("Rewritten", line(rewritten) if rewritten and rewritten != query else "as it was asked")
-    if trace["intent"]:
+    if trace["intent"]:  # the question has been understood
+        rewritten = trace["rewritten_query"]
+        fact("Rewritten", line(rewritten) if rewritten and rewritten != query else "as it was asked")
         fact("Intent", line(trace["intent"]))
     if trace["prompts"]:
         fact("Prompts", "of its own: " + ", ".join(line(name) for name in trace["prompts"]))
@@ -106,9 +107,10 @@ def _facts(trace: Trace, *, everything: bool) -> Table:
     return table
 
 
-def _candidates(candidates: Sequence[Candidate], *, everything: bool) -> Iterator[RenderableType]:
+def _candidates(trace: Trace, *, everything: bool) -> Iterator[RenderableType]:
+    candidates = trace["candidates"]
     if not candidates:
-        yield from titled("Passages", Text("None was found.", "dim"))
+        yield from titled("Passages", Text(_why_none(trace), "dim"))
         return
     rows = shown(candidates, everything=everything)
     selected = sum("selected" in one["ranks"] for one in candidates)
@@ -119,6 +121,17 @@ def _candidates(candidates: Sequence[Candidate], *, everything: bool) -> Iterato
         yield Text(f"{hidden} more that left: --all shows them.", "dim")
 
 
+def _why_none(trace: Trace) -> str:
+    searched = any(
+        stage["stage"] == "search_chunks" and stage["progress"] == "done" for stage in trace["stages"]
+    )
+    if searched:
+        return "None was found."
+    if trace["missing"]:
+        return "None is kept."
+    return "Nothing was searched." if trace["run"]["ended_at"] else "(none yet)"
+
+
 def _calls(calls: Sequence[Call]) -> Table:
     table = plain_table()
     table.add_column("stage", no_wrap=True)
@@ -126,7 +139,7 @@ def _calls(calls: Sequence[Call]) -> Table:
     table.add_column("model")
     for heading in ("time", "tokens in", "out"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("error")
+    table.add_column("remark")
     for call in calls:
         usage = call["usage"]
         table.add_row(
@@ -136,10 +149,17 @@ def _calls(calls: Sequence[Call]) -> Table:
             duration(call["duration_ms"]),
             str(usage.get("prompt_tokens", "–")),
             str(usage.get("completion_tokens", "–")),
-            Text(line(call["error"] or ""), "red"),
+            _remark(call),
             style="dim" if call["inherited"] else "",
         )
     return table
+
+
+def _remark(call: Call) -> Text:
+    error = line(call["error"] or "")
+    if not call["inherited"]:
+        return Text(error, "red")
+    return Text(f"before the fork: {error}" if error else "before the fork")
 
 
 def _prompts(calls: Sequence[Call]) -> Iterator[RenderableType]:
@@ -160,4 +180,5 @@ def _answer(trace: Trace) -> RenderableType:
     if trace["error"]:
         return Text(value_of(trace["error"].get("message", trace["error"])), "red")
     names = {one["chunk_id"]: one["alias"] for one in trace["candidates"] if one["alias"]}
-    return Text(lines(with_names(trace["answer"], names)) or "(none yet)")
+    none = "(none)" if trace["run"]["ended_at"] else "(none yet)"
+    return Text(lines(with_names(trace["answer"], names)) or none)

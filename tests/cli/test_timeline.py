@@ -8,9 +8,9 @@ from headrace.graph.tracing.shapes import Stage
 from .documents import a_stage
 
 
-def drawn(*stages: Stage) -> list[str]:
+def drawn(*stages: Stage, ended_at: str | None = None) -> list[str]:
     console = Console(file=StringIO(), width=100, markup=False)
-    console.print(timeline(stages))
+    console.print(timeline(stages, ended_at=ended_at))
     assert isinstance(console.file, StringIO)
     return [text.rstrip() for text in console.file.getvalue().splitlines()][1:]
 
@@ -60,3 +60,13 @@ def test_stages_whose_times_are_gone_are_still_listed() -> None:
 
 def test_no_stage_yet_is_an_empty_table() -> None:
     assert drawn() == []
+
+
+def test_a_stage_in_which_the_run_was_stopped_lasted_until_then() -> None:
+    searched, stopped = drawn(
+        a_stage("search_chunks", started_at=at(0), duration_ms=100.0),
+        a_stage("generate_answer", started_at=at(100), duration_ms=None, progress="stopped"),
+        ended_at=at(10_000),
+    )
+    assert searched.count("━") == 1
+    assert stopped.count("━") == BAR

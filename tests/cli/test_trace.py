@@ -79,8 +79,26 @@ def test_a_run_that_has_just_begun_has_a_trace_too() -> None:
     run = a_run(status="running", outcome=None, timing=None, ended_at=None)
     trace = a_trace(run=run, stages=[], rewritten_query=None, intent=None, outcome=None)
     report = told(trace)
-    assert "running in –" in report
-    assert "None was found." in report
+    assert " running, 2026-11-30" in report
+    assert "Rewritten" not in report
+    assert "Passages\n(none yet)" in report
+    assert report.endswith("Answer\n(none yet)")
+
+
+@pytest.mark.parametrize(
+    ("stages", "why"), [(["search_chunks"], "None was found."), ([], "Nothing was searched.")]
+)
+def test_a_run_without_passages_says_whether_it_searched(stages: list[str], why: str) -> None:
+    report = told(a_trace(stages=[a_stage(name) for name in ["understand_query", *stages]]))
+    assert f"Passages\n{why}" in report
+    assert report.endswith("Answer\n(none)")
+
+
+def test_calls_that_the_origin_of_a_fork_made_are_marked() -> None:
+    report = told(a_trace(calls=[a_call(stage="understand_query", inherited=True), a_call()]))
+    understood, answered = (row for row in report.splitlines() if "qwen3-4b" in row)
+    assert understood.endswith("before the fork")
+    assert answered.endswith("64")
 
 
 def test_a_fork_names_its_origin_and_an_origin_its_forks() -> None:

@@ -62,7 +62,7 @@ def _missing(recorded: Recorded) -> list[str]:
     run, state = recorded.run, recorded.state
     missing: list[str] = []
     if not recorded.snapshots:
-        if run["ended_at"] is not None:
+        if run["ended_at"] is not None and not _never_began(recorded):
             missing.append("No checkpoint of this run is left: its stages and candidates are not known.")
     elif run["kept"] == "last":
         missing.append("Only the last checkpoint is left: when its stages began is not known.")
@@ -75,6 +75,11 @@ def _missing(recorded: Recorded) -> list[str]:
     if gone:
         missing.append(f"Deleted since: documents that candidates came from ({len(gone)}).")
     return missing
+
+
+def _never_began(recorded: Recorded) -> bool:
+    """Whether it was stopped while it waited in line: no stage has told anything."""
+    return bool(recorded.events) and all(event["task"] is None for event in recorded.events)
 
 
 def _without_secrets(value: Any, hide: Callable[[str], str]) -> Any:

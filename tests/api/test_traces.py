@@ -209,6 +209,26 @@ def test_a_run_that_goes_on_has_a_trace_so_far(client: httpx.Client, kb: str) ->
     assert stopped["run"]["status"] == "stopped"
 
 
+@pytest.mark.parametrize("query", ["还有几天？", "How many are left?"])
+def test_a_run_that_was_stopped_in_line_has_lost_nothing(client: httpx.Client, kb: str, query: str) -> None:
+    session = a_session(client, kb)
+    address = f"{API}/sessions/{session}/knowledge-qa"
+    slow = {"query": "年休假 wait: 我 在 想", "settings": {"enable_rewrite": False}}
+    with client.stream("POST", address, json=slow) as response:
+        first = until_word(objects(response))[0]
+        with client.stream("POST", address, json={"query": query, "on_busy": "queue"}) as waiting:
+            events = objects(waiting)
+            queued = next(events)
+            assert trace_of(client, queued["run_id"])["run"]["status"] == "queued"
+            for one in (queued, first):
+                stop = {"message_id": one["assistant_message_id"]}
+                data(client.post(f"{API}/sessions/{session}/stop", json=stop))
+            assert [event["response_type"] for event in events] == ["stop"]
+    trace = trace_of(client, queued["run_id"])
+    assert (trace["query"], trace["run"]["status"]) == (query, "stopped")
+    assert (trace["stages"], trace["candidates"], trace["missing"]) == ([], [], [])
+
+
 def until_word(events: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
     seen: list[dict[str, Any]] = []
     for event in events:

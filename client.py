@@ -44,12 +44,22 @@ class Client:
     def events(
         self, method: str, path: str, *, json: Mapping[str, Any] | None = None
     ) -> Iterator[dict[str, Any]]:
-        """The objects of an event stream, as they come."""
+        """The objects of an event stream, as they come.
+
+        A server that is killed ends the stream as one that closes does: the end event is missing.
+        """
+        begun = False
         with self._translated(), self._http.stream(method, API + path, json=json) as response:
             if response.status_code >= 400:
                 response.read()
                 _data(response)
-            yield from _objects(response.iter_bytes())
+            try:
+                for one in _objects(response.iter_bytes()):
+                    begun = True
+                    yield one
+            except (httpx.ReadError, httpx.RemoteProtocolError):
+                if not begun:
+                    raise
 
     def kb_named(self, name: str) -> dict[str, Any]:
         """Raises NotFound that names the ones there are."""

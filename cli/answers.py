@@ -109,7 +109,10 @@ class Answer:
             case "stop":
                 tell("headrace: the answer was stopped.")
             case _:
-                tell("headrace: the server closed before the answer was complete; it goes on at its start.")
+                tell(
+                    "headrace: the server closed before the answer was complete. It is finished at the next "
+                    f"start; then `headrace replay {self.run_id}` tells it."
+                )
 
 
 @contextmanager

@@ -124,4 +124,6 @@ def _stage(name: str, spot: tuple[int, int], time: float | None, *, ends: bool) 
 
 def shown_ms(time: float) -> str:
     """A time in milliseconds, as pictures show it."""
+    if time >= 9_995:  # more digits would not fit beside the name of a stage
+        return f"{time / 1000:,.1f} s"
     return f"{time:,.0f} ms" if time >= 10 else f"{time:.1f} ms"

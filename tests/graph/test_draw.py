@@ -2,8 +2,10 @@
 
 from xml.etree import ElementTree
 
+import pytest
+
 from headrace.graph.build import build
-from headrace.graph.draw import edges, mermaid, picture
+from headrace.graph.draw import edges, mermaid, picture, shown_ms
 
 
 def test_mermaid_draws_every_edge_once() -> None:
@@ -35,3 +37,12 @@ def test_the_stages_and_edges_of_a_run_stand_out_with_their_times() -> None:
     assert svg.count('class="edge ran"') == 6
     assert "1,234 ms" in svg
     assert "1.2 ms" in svg
+
+
+@pytest.mark.parametrize(
+    ("ms", "shown"),
+    [(0.04, "0.0 ms"), (9_994.0, "9,994 ms"), (38_562.0, "38.6 s"), (1_800_000.0, "1,800.0 s")],
+)
+def test_a_long_time_fits_beside_the_name_of_its_stage(ms: float, shown: str) -> None:
+    assert shown_ms(ms) == shown
+    assert len(shown) <= len("1,800.0 s")

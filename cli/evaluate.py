@@ -53,7 +53,7 @@ async def _measured(settings: Settings, arguments: argparse.Namespace) -> dict[s
     # Here, since they load everything that the server loads.
     from ..evaluation.embeddings import cache_file
     from ..evaluation.files import read_task
-    from ..evaluation.measure import measure
+    from ..evaluation.measure import DEPTH, measure
     from ..evaluation.report import report
 
     task = read_task(
@@ -67,7 +67,8 @@ async def _measured(settings: Settings, arguments: argparse.Namespace) -> dict[s
             understanding=arguments.understand,
             progress=bar.show,
         )
-    config = settings.knobs().model_dump(exclude_none=True) | {"understand": arguments.understand}
+    knobs = settings.knobs().model_dump(exclude_none=True) | {"embedding_top_k": DEPTH}
+    config = knobs | {"understand": arguments.understand}
     return report(results, task.grades, least=arguments.min_relevance, config=config)
 
 

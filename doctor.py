@@ -166,7 +166,10 @@ def _folder(folder: Path) -> Finding:
         return Finding(name="data folder", state="ok", now=error.message)
     if owner:
         return Finding(
-            name="data folder", state="ok", now=f"{folder}, served by process {owner.pid} at {owner.url}"
+            name="data folder",
+            state="ok",
+            now=f"{folder}, served by process {owner.pid} at {owner.url}",
+            todo="it has the settings that it was started with; above stand those of this command",
         )
     # The nearest folder that exists decides whether the rest can be made.
     place = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())

@@ -5,6 +5,8 @@ import pytest
 
 from headrace.cli import main
 
+from ..running import running
+
 
 def test_doctor_says_what_is_missing_and_how_to_get_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -30,3 +32,13 @@ def test_doctor_fails_when_something_configured_does_not_work(
     findings = {one["name"]: one for one in json.loads(told.out)["findings"]}
     assert findings["chat"]["state"] == "broken"
     assert "HEADRACE_CHAT_BASE_URL" in findings["chat"]["todo"]
+
+
+def test_doctor_does_not_take_its_own_settings_for_those_of_a_running_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running(tmp_path) as url:
+        assert main(["doctor", "--data", str(tmp_path), "--json"]) == 0
+    findings = {one["name"]: one for one in json.loads(capsys.readouterr().out)["findings"]}
+    assert url in findings["data folder"]["now"]
+    assert "the settings that it was started with" in findings["data folder"]["todo"]

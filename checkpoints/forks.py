@@ -19,9 +19,10 @@ from ..state import Asked
 from .driver import Graph, saver_of
 from .event_rows import TEXT_TYPES, insert_event, to_body
 from .journal import Journal
-from .record import read_recorded_run
+from .record import read_recorded_run, unmentioned
 from .run_rows import RunRow, first_body, insert_fork, read_run
 from .runs import Runs
+from .schema import passages_of
 
 # Channels whose content a reader was told by an event of that type, which stands in the fork's log too.
 TOLD_BY = {"selected": "references", "aliases": "references", "answer": "answer", "thinking": "thinking"}
@@ -329,7 +330,9 @@ def _insert_fork(
             response_type=event.response_type,
             body=event.body,
         )
-    connection.execute(
-        "insert into passage_uses select hash, ? from passage_uses where run_id = ?",
-        (asked["run_id"], source),
+    # Only of what it shows: a text that nothing of it refers to would outlive the erasing of its document.
+    hashes = passages_of(connection, source)
+    shown = {*hashes} - unmentioned(connection, asked["run_id"], hashes)
+    connection.executemany(
+        "insert into passage_uses values (?, ?)", [(hash, asked["run_id"]) for hash in sorted(shown)]
     )

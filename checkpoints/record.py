@@ -2,7 +2,7 @@
 
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..errors import Gone
 from .run_rows import Kept, RunRow, read_run
@@ -57,3 +57,11 @@ def texts_of_record(connection: sqlite3.Connection, run_id: str) -> Iterator[byt
     ):
         yield content.encode()
         yield references.encode()
+
+
+def unmentioned(connection: sqlite3.Connection, run_id: str, hashes: Iterable[str]) -> set[str]:
+    """Those of the passages that neither the states nor the events or the message of a run refer to."""
+    left = set(hashes)
+    for text in texts_of_record(connection, run_id):
+        left = {hash for hash in left if hash.encode() not in text}
+    return left

@@ -13,7 +13,7 @@ from typing import Literal
 
 from .clock import to_text
 from .journal import Journal
-from .record import WITH_RECORD, texts_of_record
+from .record import WITH_RECORD, unmentioned
 from .run_rows import Kept
 from .saver import JournalSaver
 from .schema import RUN_TABLES, delete_threads, delete_unused, passages_of
@@ -231,17 +231,10 @@ def _trim_run(connection: sqlite3.Connection, *, run_id: str, saver: JournalSave
     counts = Counter(
         runs=1, checkpoints=before - _count(connection, "checkpoints where thread_id = ?", run_id)
     )
-    counts["passages"] = _drop_uses(connection, run_id, _unmentioned(connection, run_id))
+    unused = unmentioned(connection, run_id, passages_of(connection, run_id))
+    counts["passages"] = _drop_uses(connection, run_id, unused)
     connection.execute("update runs set kept = 'last' where id = ?", (run_id,))
     return counts
-
-
-def _unmentioned(connection: sqlite3.Connection, run_id: str) -> set[str]:
-    """Passages of the run that neither its last state nor its events or message refer to."""
-    unmentioned = set(passages_of(connection, run_id))
-    for text in texts_of_record(connection, run_id):
-        unmentioned = {hash for hash in unmentioned if hash.encode() not in text}
-    return unmentioned
 
 
 def _delete_thread(connection: sqlite3.Connection, *, thread_id: str) -> Counter[str]:

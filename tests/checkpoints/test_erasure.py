@@ -242,6 +242,20 @@ async def test_a_fork_goes_with_its_origin(tmp_path: Path) -> None:
         assert (row.kept, await found_in(tmp_path)) == ("erased", set())
 
 
+@pytest.mark.parametrize("query", [ZH, EN])
+async def test_a_fork_that_found_nothing_keeps_no_text_of_what_its_origin_had_read(
+    tmp_path: Path, query: str
+) -> None:
+    async with filled(tmp_path) as world:
+        asked = await world.ask(await world.a_session(), query)
+        strict = {"vector_threshold": 1.0, "keyword_threshold": 1000.0}
+        fork = await world.stack.forks.fork(asked["run_id"], Fork(stage="load_history", settings=strict))
+        assert (await world.stack.runs.finished(fork.run_id)).outcome == "fallback"
+        await world.erase()
+        row = await world.stack.journal.read(partial(read_run, run_id=fork.run_id))
+        assert (row.kept, await found_in(tmp_path)) == ("all", set())
+
+
 async def test_a_thread_that_a_killed_fork_has_left_goes_too(tmp_path: Path) -> None:
     async with filled(tmp_path) as world:
         asked = await world.ask(await world.a_session(), ZH)

@@ -15,7 +15,7 @@ from .cleaning import without_controls
 from .requests import parse
 from .schemas import ForkRun
 from .stack import Shared, Stack, stack_of
-from .state_changes import checked_state
+from .state_changes import checked_state, require_homes
 
 
 async def fork_run(request: Request[Shared]) -> Response:
@@ -29,6 +29,7 @@ async def fork_run(request: Request[Shared]) -> Response:
         prompts=stack.prompts.checked({name: _cleaned(text) for name, text in body.prompts.items()}),
         state=checked_state(body.state),
     )
+    await require_homes(fork.state, stack.catalogue)
     return success(dataclasses.asdict(await stack.forks.fork(run_id, fork)), status=202)
 
 

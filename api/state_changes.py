@@ -1,12 +1,13 @@
 """What a fork may change of the state: values by channel, checked deeply against the types of state.py."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create_model
 
+from ..context import Catalogue
 from ..errors import BadRequest
 from ..settings import LONGEST_NAME, listed
 from ..state import RagState
@@ -17,6 +18,8 @@ NOT_CHANGED = {
     "timings": "a fork takes its own times",
     "budget": "it is counted anew by a fork from assemble_context",
 }
+# Channels that hold hits; those of earlier answers are in `history`.
+HITS = ("chunk_hits", "hits", "ranked", "merged", "selected")
 # What a checkpoint can hold of a whole number.
 LEAST, MOST = -(2**63), 2**63 - 1
 
@@ -37,6 +40,29 @@ def checked_state(changes: Mapping[str, Any]) -> dict[str, Any]:
         if not _fits(value):
             raise _bad(channel, "it holds a whole number of more than 64 bits")
     return dict(changes)
+
+
+async def require_homes(state: Mapping[str, Any], catalogue: Catalogue) -> None:
+    """Every hit of a known chunk names the document that the chunk is of: by that name runs are found when
+    the document is erased. Raises BadRequest (bad_state).
+    """
+    hits = [*_hits(state)]
+    chunks = await catalogue.chunks([*{hit["chunk_id"] for _, hit in hits}])
+    for channel, hit in hits:
+        chunk = chunks.get(hit["chunk_id"])
+        if chunk and (chunk.document_id, chunk.kb_id) != (hit["document_id"], hit["kb_id"]):
+            raise _bad(
+                channel,
+                f"the chunk {chunk.id} is of document_id {chunk.document_id} in kb_id {chunk.kb_id}",
+            )
+
+
+def _hits(state: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """With the channel of each."""
+    for channel in HITS:
+        yield from ((channel, hit) for hit in state.get(channel, []))
+    for turn in state.get("history", []):
+        yield from (("history", hit) for hit in turn["references"])
 
 
 @cache

@@ -120,6 +120,7 @@ class Forks:
             source = point.run_id
             told = await self._journal.read(partial(_still_told, point=point))
             _require_untold(fork, told)
+            await self._require_read(origin.id, fork, point)
             await self._write_checkpoint(asked, point, fork.state)
         # A crash from here to the commit leaves a thread that no run has: nothing that anybody sees.
         forked = Forked(
@@ -149,6 +150,19 @@ class Forks:
         values = {**point.values, "timings": dict[str, float](), **state, "request": asked}
         # As the stage before: its way on is chosen again, by what the state says now.
         await self._graph.aupdate_state(config, values, as_node=point.led_by)
+
+    async def _require_read(self, run_id: str, fork: Fork, point: _Point) -> None:
+        """A kept text that is given with a hit is one that the origin has read, of the same document.
+
+        Raises BadRequest (bad_state).
+        """
+        given = {channel: _texts_by_hit(value) for channel, value in fork.state.items()}
+        if any(given.values()):
+            newest = await self._graph.aget_state(_thread(run_id))
+            read = _texts_by_hit([point.values, newest.values])
+            for channel, texts in given.items():
+                if texts - read:
+                    raise _bad_state(channel, "a hit has a passage that this run has not read with it")
 
     # --- finding the checkpoint ---
 
@@ -216,6 +230,19 @@ def _require_untold(fork: Fork, told: list[_Told]) -> None:
     for channel in fork.state:
         if TOLD_BY.get(channel) in types:
             raise _bad_state(channel, f"readers were told it before {fork.stage}: fork from an earlier stage")
+
+
+def _texts_by_hit(value: Any) -> set[tuple[str, str, str]]:
+    """Chunk, document and kept text of every hit in a part of the state, however deep."""
+    match value:
+        case {"passage": str(passage), "chunk_id": str(chunk_id), "document_id": str(document_id)}:
+            return {(chunk_id, document_id, passage)}
+        case dict():
+            return _texts_by_hit([*cast("dict[str, Any]", value).values()])
+        case list():
+            return {text for part in cast("list[Any]", value) for text in _texts_by_hit(part)}
+        case _:
+            return set()
 
 
 def _bad_state(channel: str, why: str) -> BadRequest:
@@ -331,8 +358,8 @@ def _insert_fork(
             body=event.body,
         )
     # Only of what it shows: a text that nothing of it refers to would outlive the erasing of its document.
-    hashes = passages_of(connection, source)
-    shown = {*hashes} - unmentioned(connection, asked["run_id"], hashes)
+    hashes = {*passages_of(connection, source), *passages_of(connection, forked.forked_from)}
+    shown = hashes - unmentioned(connection, asked["run_id"], hashes)
     connection.executemany(
         "insert into passage_uses values (?, ?)", [(hash, asked["run_id"]) for hash in sorted(shown)]
     )

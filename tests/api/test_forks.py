@@ -256,6 +256,43 @@ def test_a_number_that_no_checkpoint_can_hold_is_refused(client: httpx.Client, s
     assert "departures" in refused(answer, 422, "bad_state")
 
 
+def a_hit(reference: dict[str, Any]) -> dict[str, Any]:
+    """The hit of a reference, its text read by its chunk."""
+    return {
+        "chunk_id": reference["id"],
+        "chunk_revision": reference["chunk_revision"],
+        "kb_id": reference["knowledge_base_id"],
+        "document_id": reference["knowledge_id"],
+        "kind": reference["chunk_type"],
+        "source": {"page": None, "boxes": [], "section": None, "url": None},
+        **{name: reference[name] for name in ("match_type", "chunk_index", "score", "scores", "ranks")},
+        **{name: reference[name] for name in ("marks", "sub_chunk_ids")},
+    }
+
+
+@pytest.mark.parametrize(
+    ("channel", "named"), [("document_id", "document_id"), ("kb_id", "kb_id"), ("history", "document_id")]
+)
+def test_a_hit_names_the_document_that_its_chunk_is_of(
+    client: httpx.Client, session: str, channel: str, named: str
+) -> None:
+    live = ask(client, session, ZH)
+    hit = a_hit(references(live)[0])
+    state: dict[str, Any] = {"hits": [{**hit, channel: "别的"}]}
+    if channel == "history":
+        turn = {
+            "request_id": "r",
+            "user": "问",
+            "assistant": "答",
+            "references": [{**hit, "document_id": "x"}],
+        }
+        state = {"history": [turn]}
+    message = refused(post(client, live[0]["run_id"], "rerank", state=state), 422, "bad_state")
+    assert f"{named} {hit.get(named)}" in message
+    same = told(client, live[0]["run_id"], "rerank", state={"hits": [hit]})
+    assert [one["id"] for one in references(same)] == [hit["chunk_id"]]
+
+
 def test_stages_that_a_run_did_not_reach_are_told_with_those_it_did(
     client: httpx.Client,
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from headrace.checkpoints.forks import Fork, Forked
 from headrace.checkpoints.retention import empty_run
 from headrace.checkpoints.run_rows import insert_run, read_unfinished
+from headrace.checkpoints.texts import KeptTexts
 from headrace.errors import BadRequest, Conflict, Gone, NotFound
 from headrace.graph.build import build
 from headrace.state import Asked
@@ -149,6 +150,25 @@ async def test_changed_hits_are_what_the_next_stages_see(tmp_path: Path) -> None
         forked = await fork(library, asked["run_id"], "rerank", state={"hits": hits[-1:]})
         await library.answer(forked.run_id)
         assert await references(library, forked.run_id) == [hits[-1]["chunk_id"]]
+
+
+async def test_a_kept_text_is_given_only_with_the_hit_that_the_run_has_read_it_with(tmp_path: Path) -> None:
+    async with a_library(tmp_path) as library:
+        asked = await library.ask(ZH)
+        merged = (await library.state(asked["run_id"]))["merged"]
+        (foreign,) = await KeptTexts(library.journal).keep(["另一个回答读过的。Read by another answer."])
+        for lie in (
+            {**merged[0], "passage": foreign},
+            {**merged[0], "passage": merged[1]["passage"]},
+            {**merged[0], "document_id": "别的"},
+        ):
+            with pytest.raises(BadRequest, match=r"merged.*passage") as refused:
+                await fork(library, asked["run_id"], "filter_top_k", state={"merged": [lie]})
+            assert refused.value.code == "bad_state"
+        # From an earlier stage, one that the run came to only later.
+        forked = await fork(library, asked["run_id"], "rerank", state={"hits": merged[-1:]})
+        await library.answer(forked.run_id)
+        assert await references(library, forked.run_id) == [merged[-1]["chunk_id"]]
 
 
 async def test_a_changed_prompt_reaches_the_model_and_braces_stay_as_typed(tmp_path: Path) -> None:

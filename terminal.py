@@ -11,7 +11,18 @@ from .api.cleaning import without_controls
 TAG = re.compile(r"<(?:kb|web)\s[^<>]*/>")
 # What may still become a tag when the next piece comes.
 UNFINISHED = re.compile(r"<(?:k|kb|w|we|web|(?:kb|web)\s[^<>]*)?$")
+# Characters without a width that turn the direction of what follows or hide in it, and the return of the
+# carriage, by which one line writes over another.
+_HIDDEN = re.compile(
+    "[\r\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
 ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+
+
+def harmless(text: str) -> str:
+    """Text of a document, a model or a file's name as a terminal may get it: it can neither steer it nor
+    show as something else than what it is."""
+    return _HIDDEN.sub("", without_controls(text))
 
 
 @dataclass(slots=True)
@@ -37,7 +48,7 @@ class CitedText:
         return self._numbered(held)
 
     def _numbered(self, text: str) -> str:
-        return without_controls(TAG.sub(lambda tag: f"[{self._number(tag[0])}]", text))
+        return harmless(TAG.sub(lambda tag: f"[{self._number(tag[0])}]", text))
 
     def _number(self, tag: str) -> int:
         attributes = _attributes(tag)
@@ -57,7 +68,7 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
         known = names.get(attributes.get("chunk_id", ""))
         return f"[{known or attributes.get('doc') or attributes.get('title') or attributes.get('url', '?')}]"
 
-    return without_controls(TAG.sub(name, text))
+    return harmless(TAG.sub(name, text))
 
 
 def sources(
@@ -73,7 +84,7 @@ def sources(
 def source_line(source: Mapping[str, Any]) -> str:
     page = f"p. {source['page']}" if source["page"] else None
     parts = [source["title"], page, source["section"], source["url"]]
-    return without_controls(f"[{source['number']}] {', '.join(part for part in parts if part)}")
+    return harmless(f"[{source['number']}] {', '.join(part for part in parts if part)}")
 
 
 def _source(number: int, tag: Mapping[str, str], reference: Mapping[str, Any]) -> dict[str, Any]:

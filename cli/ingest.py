@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..client import Client, files_below, reach
 from ..errors import HeadraceError
 from ..settings import Settings
+from ..terminal import harmless
 from .arguments import Commands, filled
 from .output import FAILED, OK, print_json
 
@@ -75,7 +76,7 @@ def upload(
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         bar = progress.add_task("uploading", total=2 * len(files))
         for file in files:
-            progress.update(bar, description=f"uploading {file.name}")
+            progress.update(bar, description=harmless(f"uploading {file.name}"))
             try:
                 with file.open("rb") as content:
                     documents += client.call(
@@ -88,7 +89,7 @@ def upload(
             progress.advance(bar)
         for number, document in enumerate(documents):
             documents[number] = _followed(
-                client, document, lambda text: progress.update(bar, description=text)
+                client, document, lambda text: progress.update(bar, description=harmless(text))
             )
             if documents[number]["status"] == "failed":
                 _print_line(console, f"failed {document['title']}: {documents[number]['error']}")
@@ -98,7 +99,7 @@ def upload(
 
 def _print_line(console: "Console", text: str) -> None:
     # Above the bar, and one line however long: whoever reads it may be a program.
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.print(harmless(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def _followed(client: Client, document: dict[str, Any], tell: Callable[[str], object]) -> dict[str, Any]:

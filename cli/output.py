@@ -5,8 +5,8 @@ import shlex
 import sys
 from argparse import Namespace
 
-from ..api.cleaning import without_controls
 from ..errors import BadRequest
+from ..terminal import harmless
 
 OK, FAILED, WRONG_USE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 130
 EXTRACTIVE = (
@@ -27,7 +27,7 @@ def print_json(document: object) -> None:
 
 def tell(text: str) -> None:
     # Some of it is a model server's: it must not be able to steer the terminal.
-    print(without_controls(text), file=sys.stderr, flush=True)
+    print(harmless(text), file=sys.stderr, flush=True)
 
 
 def again(arguments: Namespace, words: str) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sys
 from collections.abc import Iterator
 from datetime import datetime
@@ -12,12 +11,10 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..api.cleaning import without_controls
 from ..graph.tracing.shapes import Candidate, Run
+from ..terminal import harmless
 
 PIPED_WIDTH = 100  # columns; a pipe has none of its own
-# Characters without a width that turn the direction of what follows, or hide in it.
-INVISIBLE = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 
 
 def screen() -> Console:
@@ -39,14 +36,12 @@ def show(report: RenderableType) -> None:
 
 def line(text: object) -> str:
     """Text from a document, a model or a person as one line."""
-    return " ".join(INVISIBLE.sub("", without_controls(str(text))).split())
+    return " ".join(harmless(" ".join(str(text).splitlines())).split())
 
 
 def lines(text: str) -> str:
     """The same, with its line breaks."""
-    return "\n".join(
-        INVISIBLE.sub("", without_controls(one)).replace("\t", "    ") for one in text.splitlines()
-    )
+    return "\n".join(harmless(one).replace("\t", "    ") for one in text.splitlines())
 
 
 def one_line(text: object, style: str = "", *, before: str = "") -> Text:

@@ -31,3 +31,14 @@ def test_ingest_names_what_it_could_not_take(
 def test_a_missing_path_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--data", str(tmp_path), "ingest", str(tmp_path / "没有.txt"), "--kb", "x"]) == 1
     assert "没有.txt" in capsys.readouterr().err
+
+
+def test_the_name_of_a_file_cannot_steer_the_terminal(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "照片\x1b[2J\u202egnp.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    assert main(["--data", str(folder), "ingest", str(tmp_path), "--kb", "mixed"]) == 1
+    told = capsys.readouterr().err
+    assert "照片[2Jgnp.png" in told
+    assert "\x1b" not in told
+    assert "\u202e" not in told

@@ -24,6 +24,8 @@ from .run_rows import RunRow, first_body, insert_fork, read_run
 from .runs import Runs
 from .schema import passages_of
 
+# So many are read and stored at once: each takes a few hundredths of a second of the loop.
+STORED_AT_ONCE = 4
 # Channels whose content a reader was told by an event of that type, which stands in the fork's log too.
 TOLD_BY = {"selected": "references", "aliases": "references", "answer": "answer", "thinking": "thinking"}
 
@@ -81,6 +83,7 @@ class Forks:
         self._stages = list(graph.builder.nodes)
         self._first = {end for start, end in graph.builder.edges if start == START}
         self._tasks: set[asyncio.Task[Forked]] = set()
+        self._places = asyncio.Semaphore(STORED_AT_ONCE)
 
     async def origin(self, run_id: str) -> Asked:
         """What was asked of a run that may be forked. Raises NotFound (run_not_found), Gone."""
@@ -102,10 +105,14 @@ class Forks:
         with `reached`, checkpoint_gone with `kept`).
         """
         # In a task of its own: a caller that goes away after the commit must not leave a run unowned.
-        task = asyncio.create_task(self._fork(run_id, fork))
+        task = asyncio.create_task(self._in_turn(run_id, fork))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return await asyncio.shield(task)
+
+    async def _in_turn(self, run_id: str, fork: Fork) -> Forked:
+        async with self._places:
+            return await self._fork(run_id, fork)
 
     async def _fork(self, run_id: str, fork: Fork) -> Forked:
         self.require_stage(fork.stage)

@@ -33,6 +33,8 @@ DRAIN_GRACE_S = 4.0
 # A run found unfinished this often at the same checkpoint has probably brought the process down itself.
 MOST_RESUMES = 3
 RESUMED_AT_ONCE = 8
+# A thousand at once would wait for their model until its time is over, and questions with them.
+FORKS_AT_ONCE = 32
 # So many are taken over before the loop is given to others.
 TAKEN_AT_ONCE = 100
 # How soon after a write without room it is tried again, and how long at most between two tries.
@@ -66,7 +68,9 @@ class Runs:
         self._owned: dict[str, OwnedRun] = {}
         self._too_new: dict[str, CheckpointTooNew] = {}  # runs that only a newer program can go on with
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._places = Places(RESUMED_AT_ONCE, partial(self._own, told=None), self._spawn)
+        go_on = partial(self._own, told=None)
+        self._places = Places(RESUMED_AT_ONCE, go_on, self._spawn)
+        self._forks = Places(FORKS_AT_ONCE, go_on, self._spawn)
         self._watch: asyncio.Task[None] | None = None  # for room, while runs wait for some
 
     async def start(self, asked: Asked, *, on_busy: OnBusy = "reject") -> str:
@@ -85,7 +89,8 @@ class Runs:
         return await asyncio.shield(self._spawn(self._start(asked, on_busy)))
 
     def adopt(self, asked: Asked) -> None:
-        """Go on with a run that is stored with its first events and perhaps a checkpoint, such as a fork.
+        """Go on with a run that is stored with its first events and perhaps a checkpoint, such as a fork:
+        now, or when one of as many as may go on at once has ended.
 
         Raises DependencyFailed (shutting_down): it goes on at the next start then.
         """
@@ -93,7 +98,7 @@ class Runs:
             raise _shutting_down()
         if asked["run_id"] in self._owned:
             return  # found unfinished between its storing and this call: at a start both happen at once
-        self._spawn(self._own(self._take(asked), None))
+        self._forks.wait_for_one(self._take(asked))
 
     async def resume_unfinished(self) -> int:
         """Take over the runs that the last process left, a few at a time; those that wait for their turn or

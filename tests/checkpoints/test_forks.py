@@ -13,6 +13,7 @@ import pytest
 from headrace.checkpoints.forks import Fork, Forked
 from headrace.checkpoints.retention import empty_run
 from headrace.checkpoints.run_rows import insert_run, read_unfinished
+from headrace.checkpoints.runs import FORKS_AT_ONCE
 from headrace.checkpoints.texts import KeptTexts
 from headrace.errors import BadRequest, Conflict, Gone, NotFound
 from headrace.graph.build import build
@@ -313,6 +314,42 @@ async def test_several_forks_at_once_do_not_disturb_each_other(tmp_path: Path) -
             kept.append((await library.state(forked.run_id))["request"]["rerank_top_k"])
         assert kept == [1, 2, 3, 4, 5, 6]
         assert len({forked.message_id for forked in forks}) == 6
+
+
+async def test_so_many_forks_go_on_at_once_and_the_others_in_turn(tmp_path: Path) -> None:
+    gate, begun = Gate(), 0
+    async with a_library(tmp_path) as library:
+        stream = library.chat.stream
+
+        async def held(*given: Any) -> Any:
+            nonlocal begun
+            begun += 1
+            if begun == FORKS_AT_ONCE:
+                gate.reached.set()
+            await gate.opened.wait()
+            async for piece in stream(*given):
+                yield piece
+
+        asked = await library.ask()
+        library.chat.stream = held  # type: ignore[method-assign]
+        forks = [await fork(library, asked["run_id"], "generate_answer") for _ in range(FORKS_AT_ONCE + 3)]
+        await gate.reached.wait()
+        # Beside them a question is answered at once, and one of those that wait is stopped at once.
+        session = await library.sessions.create()
+        question = an_asked(session.id, ZH, kb_ids=["kb1"])
+        await library.runs.start(question)
+        assert await library.runs.stop(forks[-1].session_id, forks[-1].message_id) == "stopped"
+        assert begun <= FORKS_AT_ONCE + 1
+        gate.opened.set()
+        answers = [
+            await library.answer(run_id) for run_id in (*(one.run_id for one in forks), question["run_id"])
+        ]
+        assert [answer.status for answer in answers] == [
+            *["complete"] * (len(forks) - 1),
+            "stopped",
+            "complete",
+        ]
+        assert begun == FORKS_AT_ONCE + 3
 
 
 async def test_a_run_of_an_older_program_is_forked(tmp_path: Path) -> None:

@@ -3,12 +3,13 @@
 import asyncio
 import json
 import logging
+import re
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 from langchain_core.runnables import RunnableConfig
 
@@ -27,6 +28,7 @@ from .space import rewrite
 logger = logging.getLogger(__name__)
 
 Kind = Literal["session", "document"]
+IDS = re.compile("[0-9a-f]{32}")
 COUNTED = ("sessions", "documents", "chunks", "messages", "runs", "events", "checkpoints", "passages")
 
 
@@ -95,18 +97,19 @@ class Erasure:
         an earlier answer in its history that had read it. Their messages stay, empty; so do the questions,
         which are the user's. Answers in progress that have read it, or may yet, are stopped.
 
-        `kb_id` is None where there is no such document any more. Returns how much of what was removed.
-        Raises NotFound (document_not_found), Conflict (folder_in_use).
+        `kb_id` is None where there is no such document any more: of one that was deleted, runs may have left.
+        Returns how much of what was removed. Raises NotFound (document_not_found), Conflict (folder_in_use).
         """
         async with self._one_at_a_time:
             noted = await self._noted("document", document_id)
-            if kb_id is None and noted is None:
+            home = kb_id or (noted[0] if noted else await self._home_of(document_id))
+            if home is None:
                 raise NotFound(
                     f"There is no document {document_id[:40]!r}: it may have been deleted.",
                     code="document_not_found",
                     details={"knowledge_id": document_id},
                 )
-            place, since = noted or (kb_id or "", now())
+            place, since = noted or (home, now())
             note = partial(_note, kind="document", id=document_id, place=place, since=since)
             await self._journal.write(note)
             search = _Search(self._journal, self._saver, document_id, since)
@@ -121,6 +124,20 @@ class Erasure:
                     counts += await self._journal.write(partial(_erase_record, run_id=run.id))
             counts += await self._journal.write(partial(_delete_loose_threads, id=document_id.encode()))
             return await self._finish("document", document_id, counts)
+
+    async def _home_of(self, document_id: str) -> str | None:
+        """The knowledge base of a deleted document, from the record of a run that had found it."""
+        if not IDS.fullmatch(document_id):
+            return None  # anything may mention a shorter word
+        for session_id in await self._journal.read(_sessions_with_runs):
+            for run in await self._journal.read(partial(_runs_of, session_id=session_id)):
+                mentioned = partial(_mentions, run_id=run.id, id=document_id.encode())
+                if await self._journal.read(mentioned):
+                    references = await self._journal.read(partial(_references_of, run_id=run.id))
+                    homes = _homes([await _values(self._saver, run), references], document_id)
+                    if home := next(homes, None):
+                        return home
+        return None
 
     async def finish(self) -> None:
         """Do what erasures that were cut short have left to do."""
@@ -219,6 +236,22 @@ async def _values(saver: JournalSaver, run: _Run) -> Mapping[str, Any]:
     return newest.checkpoint["channel_values"] if newest else {}
 
 
+def _homes(value: Any, document_id: str) -> Iterator[str]:
+    """The knowledge bases that hits and references of a document name, however deep they stand."""
+    match value:
+        case {"document_id": str(id), "kb_id": str(kb_id)} if id == document_id:
+            yield kb_id
+        case {"knowledge_id": str(id), "knowledge_base_id": str(kb_id)} if id == document_id:
+            yield kb_id
+        case dict():
+            yield from _homes([*cast("dict[str, Any]", value).values()], document_id)
+        case list():
+            for part in cast("list[Any]", value):
+                yield from _homes(part, document_id)
+        case _:
+            return
+
+
 def _delete_copies(journal: Journal) -> None:
     """What a change of version has laid aside holds the texts too."""
     for copy in journal.path.parent.glob(f"{journal.path.name}.v*"):
@@ -297,6 +330,11 @@ def _all_noted(connection: sqlite3.Connection) -> list[tuple[Kind, str, str, str
 def _mentions(connection: sqlite3.Connection, *, run_id: str, id: bytes) -> bool:
     # Ids of documents are long and made by us: nothing else looks like one.
     return any(id in text for text in texts_of_record(connection, run_id))
+
+
+def _references_of(connection: sqlite3.Connection, *, run_id: str) -> list[Any]:
+    rows = connection.execute("select refs from messages where run_id = ? and role = 'assistant'", (run_id,))
+    return [json.loads(references) for (references,) in rows]
 
 
 def _sessions_with_runs(connection: sqlite3.Connection) -> list[str]:

@@ -21,6 +21,7 @@ from headrace.api.stack import Stack
 from headrace.checkpoints.erasure import Erasure
 from headrace.checkpoints.forks import Fork
 from headrace.checkpoints.record import read_recorded_run
+from headrace.checkpoints.retention import empty_run
 from headrace.checkpoints.run_rows import read_run
 from headrace.checkpoints.saver import JournalSaver
 from headrace.checkpoints.sessions import Message
@@ -390,6 +391,30 @@ async def test_copies_of_an_older_version_go_too(tmp_path: Path) -> None:
             await run_sync((tmp_path / name).write_text, SECRET)
         await world.erase()
         assert await found_in(tmp_path) == set()
+
+
+@pytest.mark.parametrize("kept", ["all", "nothing"])
+async def test_what_runs_have_left_of_a_deleted_document_is_erased(tmp_path: Path, kept: str) -> None:
+    async with filled(tmp_path) as world:
+        asked = await world.ask(await world.a_session(), ZH)
+        await world.ask(await world.a_session(), EN)
+        await world.stack.ingestion.delete(world.secret)
+        if kept == "nothing":
+            empty = partial(empty_run, run_id=asked["run_id"], kept="nothing")
+            await world.stack.journal.write(empty)
+        assert "journal.sqlite" in await found_in(tmp_path)
+        removed = await world.stack.erasure.document(world.secret, None)
+        assert (removed["documents"], removed["runs"]) == (0, 2)
+        assert await found_in(tmp_path) == set()
+
+
+async def test_a_part_of_an_id_erases_nothing(tmp_path: Path) -> None:
+    async with filled(tmp_path) as world:
+        asked = await world.ask(await world.a_session(), ZH)
+        for part in (world.secret[:-1], world.secret[:2], "a", world.secret.replace("0", "1")):
+            with pytest.raises(NotFound):
+                await world.stack.erasure.document(part, None)
+        assert await world.kept(asked) == "all"
 
 
 async def test_an_unknown_document_is_not_found(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ import json
 import logging
 import re
 import sqlite3
+import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol, cast
@@ -133,9 +135,10 @@ class Erasure:
             for run in await self._journal.read(partial(_runs_of, session_id=session_id)):
                 mentioned = partial(_mentions, run_id=run.id, id=document_id.encode())
                 if await self._journal.read(mentioned):
-                    references = await self._journal.read(partial(_references_of, run_id=run.id))
-                    homes = _homes([await _values(self._saver, run), references], document_id)
-                    if home := next(homes, None):
+                    found: list[Any] = await self._journal.read(partial(_references_of, run_id=run.id))
+                    with suppress(zlib.error):  # damaged
+                        found.append(await _values(self._saver, run))
+                    if home := next(_homes(found, document_id), None):
                         return home
         return None
 
@@ -329,7 +332,11 @@ def _all_noted(connection: sqlite3.Connection) -> list[tuple[Kind, str, str, str
 
 def _mentions(connection: sqlite3.Connection, *, run_id: str, id: bytes) -> bool:
     # Ids of documents are long and made by us: nothing else looks like one.
-    return any(id in text for text in texts_of_record(connection, run_id))
+    try:
+        return any(id in text for text in texts_of_record(connection, run_id))
+    except zlib.error:
+        logger.warning("the record of %s is damaged: what it may have read counts as read", run_id)
+        return True
 
 
 def _references_of(connection: sqlite3.Connection, *, run_id: str) -> list[Any]:

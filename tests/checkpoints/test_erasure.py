@@ -408,6 +408,23 @@ async def test_what_runs_have_left_of_a_deleted_document_is_erased(tmp_path: Pat
         assert await found_in(tmp_path) == set()
 
 
+async def test_a_run_with_a_damaged_record_does_not_keep_a_document_from_being_erased(tmp_path: Path) -> None:
+    async with filled(tmp_path) as world:
+        await world.ask(await world.a_session(), ZH)
+        damaged = await world.ask(await world.a_session(world.kbs[1]), LEAVE)
+        await world.stack.journal.write(partial(damage, run_id=damaged["run_id"]))
+        await world.stack.ingestion.delete(world.secret)  # also one that only the records of runs tell of
+        assert (await world.stack.erasure.document(world.secret, None))["runs"] == 2
+        assert (await world.kept(damaged), await found_in(tmp_path)) == ("erased", set())
+
+
+def damage(connection: sqlite3.Connection, *, run_id: str) -> None:
+    changed = connection.execute(
+        "update checkpoint_values set body = x'00ff' where thread_id = ? and type like 'z%'", (run_id,)
+    )
+    assert changed.rowcount
+
+
 async def test_a_part_of_an_id_erases_nothing(tmp_path: Path) -> None:
     async with filled(tmp_path) as world:
         asked = await world.ask(await world.a_session(), ZH)

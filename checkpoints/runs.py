@@ -106,6 +106,8 @@ class Runs:
         rows = await self._journal.read(read_unfinished)
         left = [row for row in rows if row.id not in self._owned]
         for number, row in enumerate(left, start=1):
+            if row.id in self._owned:
+                continue  # stopped, or given its turn, while others were taken
             waits = _waits_for(row)
             run = self._take(row.asked, waits)
             if waits == "place":
@@ -125,9 +127,11 @@ class Runs:
         try:
             row = await self._journal.write(asking)
         except StorageFull:
-            for run in self._owned.values():
+            for run in list(self._owned.values()):
                 if run.asked["message_id"] == message_id:
                     run.stop()
+                    if run.waits == "person":
+                        self._wake(run)
             raise
         if run := self._carry_out_stop(row):
             await asyncio.wait({run.over}, timeout=STOP_WAIT_S)
@@ -175,7 +179,10 @@ class Runs:
         """
         if run := self._owned.get(run_id):
             await asyncio.shield(run.over)
-        row = await self._journal.read(partial(read_run, run_id=run_id))
+        try:
+            row = await self._journal.read(partial(read_run, run_id=run_id))
+        except JournalClosed as closed:
+            raise _shutting_down() from closed
         if row.ended_at is None:
             self.require_ours(run_id)
             raise _shutting_down()

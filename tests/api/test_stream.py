@@ -113,7 +113,11 @@ def test_seventy_seconds_of_silence_have_seven_comments_and_then_the_stream_goes
             log, asked = EventLog(journal), an_asked((await Sessions(journal).create()).id)
             run_id = await journal.write(lambda c: insert_run(c, asked=asked))
             frames = run_frames(log.follow(run_id), closing=asyncio.Event())
-            assert [await anext(frames), (await anext(frames))[:5]] == [RETRY, "id: 1"]
+            assert await anext(frames) == RETRY
+            # The journal's own thread takes real time, in which this clock leaps on: comments in between.
+            while (first := await anext(frames)) == KEEP_ALIVE:
+                pass
+            assert first.startswith("id: 1")
             began = clock()
             heard = [(await anext(frames), clock() - began) for _ in range(7)]
             emit = RunEmitter(log, run_id, Told(seq=1))
@@ -122,7 +126,6 @@ def test_seventy_seconds_of_silence_have_seven_comments_and_then_the_stream_goes
             end = End(status="complete", response_type="complete")
             await journal.write(lambda c: end_run(c, run_id=run_id, end=end))
             log.wake(run_id)
-            # The journal's own thread takes real time, in which this clock leaps on: comments in between.
             return heard, [one async for one in frames if one != KEEP_ALIVE]
 
     with asyncio.Runner(loop_factory=LeapingLoop) as runner:

@@ -98,6 +98,9 @@ class Driver:
         if run.lost_something:
             await self._journal.mend(run.id)
             run.lost_something = False
+        elif run.adopted:
+            run.adopted = False  # its first start is none of the tries after a crash
+            return None
         elif end := await self._count(run, newest.checkpoint["id"] if newest else ""):
             return end
         run.emitter.void(unfinished_tasks(told.tasks, newest))

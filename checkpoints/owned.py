@@ -44,6 +44,7 @@ class OwnedRun:
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.waits: WaitsFor | None = waits
         self.stop_asked = False
+        self.adopted = False  # begun by this process, from a checkpoint that is there: no resuming
         self.lost_something = False  # for want of room: what is stored is where it goes on from
         self.renew()
 

@@ -98,7 +98,9 @@ class Runs:
             raise _shutting_down()
         if asked["run_id"] in self._owned:
             return  # found unfinished between its storing and this call: at a start both happen at once
-        self._forks.wait_for_one(self._take(asked))
+        run = self._take(asked)
+        run.adopted = True
+        self._forks.wait_for_one(run)
 
     async def resume_unfinished(self) -> int:
         """Take over the runs that the last process left, a few at a time; those that wait for their turn or

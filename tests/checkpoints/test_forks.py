@@ -12,7 +12,7 @@ import pytest
 
 from headrace.checkpoints.forks import Fork, Forked
 from headrace.checkpoints.retention import empty_run
-from headrace.checkpoints.run_rows import insert_run, read_unfinished
+from headrace.checkpoints.run_rows import insert_run, read_run, read_unfinished
 from headrace.checkpoints.runs import FORKS_AT_ONCE
 from headrace.checkpoints.texts import KeptTexts
 from headrace.errors import BadRequest, Conflict, Gone, NotFound
@@ -314,6 +314,15 @@ async def test_several_forks_at_once_do_not_disturb_each_other(tmp_path: Path) -
             kept.append((await library.state(forked.run_id))["request"]["rerank_top_k"])
         assert kept == [1, 2, 3, 4, 5, 6]
         assert len({forked.message_id for forked in forks}) == 6
+
+
+async def test_the_first_start_of_a_fork_is_none_of_the_tries_after_a_crash(tmp_path: Path) -> None:
+    async with a_library(tmp_path) as library:
+        asked = await library.ask()
+        forked = await fork(library, asked["run_id"], "generate_answer")
+        await library.answer(forked.run_id)
+        row = await library.journal.read(partial(read_run, run_id=forked.run_id))
+        assert row.resumes == 0
 
 
 async def test_so_many_forks_go_on_at_once_and_the_others_in_turn(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ async def test_a_difference_names_what_changed_what_came_and_what_went() -> None
     shown = {row[0]: row for row in rows(diff_table(diff(first, second)))}
     assert shown["rerank_threshold"] == ["rerank_threshold", "0.3", "0.05"]
     assert shown["rerank"][2] == "1 → 2"
-    assert "2. leave" in shown["rerank"]
+    assert "2. leave #0" in shown["rerank"]
 
 
 async def test_a_stage_of_one_run_alone_says_which() -> None:

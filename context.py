@@ -25,6 +25,7 @@ class KnowledgeBase:
     created_at: str
     updated_at: str
     document_count: int = 0
+    store: str = "embedded"  # which of `Context.stores` has its index entries
 
 
 DocumentStatus = Literal["pending", "processing", "ready", "failed", "deleting"]
@@ -69,6 +70,46 @@ class Chunk:
     next_chunk_id: str | None = None
     parent_chunk_id: str | None = None
     enabled: bool = True
+    entry_id: str = ""  # its id in the indexes where that is another one: an edited text is a new entry
+    images: Sequence[Mapping[str, Any]] = ()  # image chunks and their parents: url, caption, ocr_text
+
+    @property
+    def indexed_as(self) -> str:
+        return self.entry_id or self.id
+
+
+AnswerStrategy = Literal["all", "first", "random"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaqEntry:
+    """A known question with its answers. Its id is also that of its document and of its `faq` chunk.
+
+    What is indexed are `question` chunks below that chunk: the question and each similar one.
+    """
+
+    id: str
+    kb_id: str
+    question: str
+    similar_questions: Sequence[str] = ()
+    negative_questions: Sequence[str] = ()  # asked like this, the entry is not meant
+    answers: Sequence[str] = ()
+    answer_strategy: AnswerStrategy = "all"
+    tags: Sequence[str] = ()  # names
+    enabled: bool = True
+    revision: int = 1
+    created_at: str = ""
+    updated_at: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tag:
+    """A label on documents and FAQ entries of one knowledge base."""
+
+    id: str
+    kb_id: str
+    name: str
+    document_count: int = 0
 
 
 class Catalogue(Protocol):
@@ -79,6 +120,24 @@ class Catalogue(Protocol):
     async def documents(self, ids: Sequence[str]) -> Mapping[str, Document]: ...
 
     async def chunks(self, ids: Sequence[str]) -> Mapping[str, Chunk]: ...
+
+
+class SearchCatalogue(Catalogue, Protocol):
+    """What a search reads besides. Unknown ids are left out."""
+
+    async def indexed_chunks(self, entry_ids: Sequence[str]) -> Mapping[str, Chunk]:
+        """Chunks by the id they have in the indexes (`Chunk.indexed_as`)."""
+        ...
+
+    async def faq_entries(self, ids: Sequence[str]) -> Mapping[str, FaqEntry]: ...
+
+    async def tagged_documents(self, tag_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """Ids of the documents with any of these tags, by the knowledge base they are in."""
+        ...
+
+    async def languages(self, kb_ids: Sequence[str]) -> Mapping[str, Mapping[str, int]]:
+        """Searchable chunks by language ("zh", "en"), by knowledge base."""
+        ...
 
 
 class Passages(Protocol):
@@ -366,7 +425,7 @@ class Emitter(Protocol):
 class Context:
     """One per run; frozen. `understand` is None where no model can rewrite (rules do it then)."""
 
-    catalogue: Catalogue
+    catalogue: SearchCatalogue
     passages: Passages
     messages: Messages
     embedder: Embedder

@@ -49,6 +49,14 @@ class Knobs(BaseModel):
     max_rounds: int = Field(5, ge=-1, le=50, description="turns of history; 0 or less switches history off")
     enable_rewrite: bool = Field(True, description="let a chat model rewrite the question")
     citation_enabled: bool = Field(True, description="inline citations")
+    fusion: Literal["auto", "coverage", "rrf"] = Field(
+        "auto", description="how channels become one ranking; auto: coverage where the model's scale is known"
+    )
+    enable_query_expansion: bool = Field(True, description="ask again in other words when little is found")
+    faq_priority_enabled: bool = Field(True, description="answers to known questions come first")
+    faq_score_boost: float = Field(1.2, ge=1, le=10, description="factor on their scores, while they do")
+    faq_search_answers: bool = Field(False, description="also find FAQ entries by their answers")
+    wiki_enabled: bool = Field(False, description="of a knowledge base: it has pages that a model wrote")
     fallback_strategy: Literal["fixed", "model"] = Field("fixed", description="who says that nothing fits")
     fallback_response: str | None = Field(None, max_length=4000, description="the fixed sentence")
     partial_ok: bool = Field(False, description="go on when some stores fail")

@@ -35,10 +35,11 @@ class Hit(TypedDict):
     chunk_revision: int
     kb_id: str
     document_id: str
-    kind: str  # of the chunk: text, table, parent
-    match_type: str  # vector, keyword, both, history
+    kind: str  # of the chunk: text, table, parent, faq, question, image, chart, wiki
+    match_type: str  # vector, keyword, both, faq, history
     chunk_index: int
     passage: NotRequired[str]  # sha256 of the text as used, once that differs from the chunk's
+    question: NotRequired[str]  # chunk id of the question that was found in its place
     score: float
     scores: dict[str, float | None]  # vector, keyword, coverage, fused, rerank, composite, mmr, final
     ranks: dict[str, int]  # by channel, from 1
@@ -107,6 +108,12 @@ class Knobs(TypedDict):
     max_rounds: int
     enable_rewrite: bool
     citation_enabled: bool
+    fusion: str  # auto, coverage, rrf
+    enable_query_expansion: bool
+    faq_priority_enabled: bool
+    faq_score_boost: float
+    faq_search_answers: bool
+    wiki_enabled: bool
     fallback_strategy: str
     fallback_response: str | None
     partial_ok: bool
@@ -134,6 +141,7 @@ class Asked(Knobs):
     language: str  # "zh" or "en": the language that the product's own sentences use
     kb_ids: list[str]
     document_ids: list[str]
+    tag_ids: list[str]
     quoted_context: str | None
     prompts: dict[str, str]  # changed ones: `kind` or `kind.id` -> text
 
@@ -168,9 +176,10 @@ class RagState(Ask):
     rewritten_query: NotRequired[str]  # understand_query
     intent: NotRequired[Intent]  # understand_query
     uses_history: NotRequired[bool]  # understand_query
+    translations: NotRequired[dict[str, str]]  # understand_query: the rewrite in other languages, by language
     chunk_hits: NotRequired[list[Hit]]  # search_chunks
     hits: NotRequired[list[Hit]]  # collect_results
-    ranked: NotRequired[list[Hit]]  # rerank
+    ranked: NotRequired[list[Hit]]  # rerank, boost_wiki
     rerank_verdict: NotRequired[RerankVerdict]  # rerank
     merged: NotRequired[list[Hit]]  # merge_chunks
     selected: NotRequired[list[Hit]]  # filter_top_k
@@ -196,6 +205,7 @@ class Update(TypedDict, total=False):
     rewritten_query: str
     intent: Intent
     uses_history: bool
+    translations: dict[str, str]
     chunk_hits: list[Hit]
     hits: list[Hit]
     ranked: list[Hit]

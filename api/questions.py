@@ -129,6 +129,7 @@ async def _asked(
         language=language or language_of(query),
         kb_ids=list(kb_ids),
         document_ids=list(document_ids),
+        tag_ids=[],
         quoted_context=quoted_context or None,
         prompts={},
     )

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..errors import StartRefused
-from .migrations import migrate
+from ..migrations import migrate
+from .migrations import STEPS
 
 SCHEMA_VERSION = 2
 
@@ -153,7 +154,7 @@ def prepare(connection: sqlite3.Connection, *, full_sync: bool) -> None:
             f"begin immediate; {TABLES} insert into schema_version values ({SCHEMA_VERSION}); commit;"
         )
     elif version < SCHEMA_VERSION:
-        migrate(connection, _path_of(connection), stored=version, wanted=SCHEMA_VERSION)
+        migrate(connection, _path_of(connection), stored=version, wanted=SCHEMA_VERSION, steps=STEPS)
 
 
 def delete_threads(connection: sqlite3.Connection, thread_ids: Sequence[str]) -> None:

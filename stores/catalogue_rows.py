@@ -5,7 +5,8 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from ..context import Chunk, Document, KnowledgeBase
+from ..context import Chunk, Document, FaqEntry, KnowledgeBase
+from ..text.language import language_of
 
 
 def to_kb(row: sqlite3.Row) -> KnowledgeBase:
@@ -21,6 +22,7 @@ def to_kb(row: sqlite3.Row) -> KnowledgeBase:
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         document_count=row["document_count"],
+        store=row["store"],
     )
 
 
@@ -44,6 +46,8 @@ def to_chunk(row: sqlite3.Row) -> Chunk:
         next_chunk_id=row["next_chunk_id"],
         parent_chunk_id=row["parent_chunk_id"],
         enabled=bool(row["enabled"]),
+        entry_id=row["entry_id"],
+        images=tuple(json.loads(row["images"])),
     )
 
 
@@ -63,7 +67,28 @@ def chunk_row(chunk: Chunk, document: Document) -> dict[str, Any]:
         "next_chunk_id": chunk.next_chunk_id,
         "parent_chunk_id": chunk.parent_chunk_id,
         "enabled": int(chunk.enabled),
+        "entry_id": "" if chunk.entry_id == chunk.id else chunk.entry_id,
+        "language": language_of(chunk.text),
+        "images": json.dumps([dict(image) for image in chunk.images], ensure_ascii=False),
     }
+
+
+def to_faq_entry(row: sqlite3.Row) -> FaqEntry:
+    """`row` has the names of its tags beside what the table has, as JSON in `tags`."""
+    return FaqEntry(
+        id=row["id"],
+        kb_id=row["kb_id"],
+        question=row["question"],
+        similar_questions=json.loads(row["similar_questions"]),
+        negative_questions=json.loads(row["negative_questions"]),
+        answers=json.loads(row["answers"]),
+        answer_strategy=row["answer_strategy"],
+        tags=json.loads(row["tags"]),
+        enabled=bool(row["enabled"]),
+        revision=row["revision"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
 
 
 def insert(table: str, row: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from headrace.context import (
     Chunk,
     Context,
     Document,
+    FaqEntry,
     IndexEntry,
     KnowledgeBase,
     QueryTerms,
@@ -23,6 +24,7 @@ from headrace.context import (
 from headrace.errors import DependencyFailed
 from headrace.prompts.loader import load_prompts
 from headrace.state import Asked, Hit, Source, Turn, Usage
+from headrace.text.language import language_of
 
 MODEL = "fake-embedder"
 PROMPTS = load_prompts()  # the real ones; parsing them takes longer than most tests
@@ -181,6 +183,8 @@ class MemoryCatalogue:
         self.all_kbs: dict[str, KnowledgeBase] = {}
         self.all_documents: dict[str, Document] = {}
         self.all_chunks: dict[str, Chunk] = {}
+        self.all_entries: dict[str, FaqEntry] = {}
+        self.tags: dict[str, list[str]] = {}  # ids of documents by the id of the tag
         self.failing = False
 
     async def kbs(self, ids: Sequence[str]) -> Mapping[str, KnowledgeBase]:
@@ -193,6 +197,29 @@ class MemoryCatalogue:
         if self.failing:
             raise DependencyFailed("catalogue", "The catalogue is down.")
         return {id: self.all_chunks[id] for id in ids if id in self.all_chunks}
+
+    async def indexed_chunks(self, entry_ids: Sequence[str]) -> Mapping[str, Chunk]:
+        if self.failing:
+            raise DependencyFailed("catalogue", "The catalogue is down.")
+        wanted = set(entry_ids)
+        return {one.indexed_as: one for one in self.all_chunks.values() if one.indexed_as in wanted}
+
+    async def faq_entries(self, ids: Sequence[str]) -> Mapping[str, FaqEntry]:
+        return {id: self.all_entries[id] for id in ids if id in self.all_entries}
+
+    async def tagged_documents(self, tag_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        found: dict[str, list[str]] = {}
+        for id in dict.fromkeys(id for tag_id in tag_ids for id in self.tags.get(tag_id, [])):
+            found.setdefault(self.all_documents[id].kb_id, []).append(id)
+        return found
+
+    async def languages(self, kb_ids: Sequence[str]) -> Mapping[str, Mapping[str, int]]:
+        found: dict[str, dict[str, int]] = {}
+        for chunk in self.all_chunks.values():
+            if chunk.kb_id in kb_ids and chunk.enabled and chunk.kind != "parent":
+                counts = found.setdefault(chunk.kb_id, {})
+                counts[language_of(chunk.text)] = counts.get(language_of(chunk.text), 0) + 1
+        return found
 
 
 class MemoryPassages:
@@ -464,6 +491,7 @@ def asked(query: str = "question", **parts: Any) -> Asked:
         language="en",
         kb_ids=["kb1"],
         document_ids=[],
+        tag_ids=[],
         quoted_context=None,
         embedding_top_k=50,
         rerank_top_k=10,
@@ -474,6 +502,12 @@ def asked(query: str = "question", **parts: Any) -> Asked:
         max_rounds=5,
         enable_rewrite=True,
         citation_enabled=True,
+        fusion="auto",
+        enable_query_expansion=False,
+        faq_priority_enabled=True,
+        faq_score_boost=1.2,
+        faq_search_answers=False,
+        wiki_enabled=False,
         fallback_strategy="fixed",
         fallback_response=None,
         partial_ok=False,

@@ -14,6 +14,7 @@ from headrace.checkpoints.saver import JournalSaver
 from headrace.errors import Damaged, HeadraceError, StartRefused
 from headrace.read_only import NotWritten, ReadOnlyCatalogue, ReadOnlyFile, ReadOnlyJournal
 from headrace.stores.catalogue import open_catalogue
+from headrace.stores.catalogue_schema import SCHEMA_VERSION
 
 # Leaves a log that is not yet part of the file, as a killed server does.
 WRITE_AND_DIE = """
@@ -147,7 +148,7 @@ async def test_the_catalogue_of_a_running_server_is_read(tmp_path: Path) -> None
         made = await catalogue.create_document(
             kb_id=kb.id, title="员工手册.md", media_type="text/markdown", sha256="0", bytes=1
         )
-        read = ReadOnlyCatalogue(ReadOnlyFile(file, version=1))
+        read = ReadOnlyCatalogue(ReadOnlyFile(file, version=SCHEMA_VERSION))
         assert (await read.kbs([kb.id, "unknown"]))[kb.id].name == "手册"
         assert (await read.documents([made.id]))[made.id] == made
         assert await read.chunks([]) == {}

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from headrace.checkpoints.journal import Journal
-from headrace.checkpoints.migrations import STEPS, migrate
+from headrace.checkpoints.migrations import STEPS
 from headrace.checkpoints.schema import SCHEMA_VERSION
 from headrace.errors import StartRefused
+from headrace.migrations import migrate
 
 from .toys import PIECES, a_stack, live_answer, types
 

@@ -374,3 +374,40 @@ async def test_another_program_that_reads_keeps_the_log_from_being_emptied(tmp_p
 
 def files_of(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path.is_file()]
+
+
+async def test_chunks_are_found_by_what_they_are_called_in_the_indexes(catalogue: SqliteCatalogue) -> None:
+    document = await a_document(catalogue)
+    first, second = some_chunks(document, "年假十天。", "Sick leave.", boxes=[])
+    edited = replace(second, entry_id="entry-2", revision=2)
+    await catalogue.publish(document.id, revision=1, chunks=[first, edited])
+
+    assert await catalogue.chunk_ids(document.kb_id) == {first.id, "entry-2"}
+    found = await catalogue.indexed_chunks([first.id, second.id, "entry-2", "", "none"])
+    assert found == {first.id: first, "entry-2": edited}
+    gone = await catalogue.publish(document.id, revision=2, chunks=[])
+    assert sorted(gone) == sorted([first.id, "entry-2"])
+
+
+async def test_an_entry_of_an_index_belongs_to_one_chunk(catalogue: SqliteCatalogue) -> None:
+    document = await a_document(catalogue)
+    chunks = [replace(one, entry_id="same") for one in some_chunks(document, "一", "two")]
+    with pytest.raises(DependencyFailed):
+        await catalogue.publish(document.id, revision=1, chunks=chunks)
+
+
+async def test_the_languages_of_what_is_searched_are_counted(catalogue: SqliteCatalogue) -> None:
+    document = await a_document(catalogue)
+    chunks = some_chunks(document, "年假十天。", "病假三天。", "Sick leave.", "停用的")
+    parent = replace(chunks[0], id="p", kind="parent")
+    await catalogue.publish(
+        document.id, revision=1, chunks=[parent, *chunks[:3], replace(chunks[3], enabled=False)]
+    )
+    assert await catalogue.languages([document.kb_id, "none"]) == {document.kb_id: {"zh": 2, "en": 1}}
+
+
+async def test_pictures_of_a_chunk_are_read_back(catalogue: SqliteCatalogue) -> None:
+    document = await a_document(catalogue)
+    (chunk,) = some_chunks(document, "图一", boxes=[], images=({"url": "a.png", "caption": "水渠 canal"},))
+    await catalogue.publish(document.id, revision=1, chunks=[chunk])
+    assert (await catalogue.chunks([chunk.id]))[chunk.id].images == chunk.images

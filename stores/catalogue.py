@@ -13,12 +13,14 @@ import aiosqlite
 
 from ..context import Chunk, Document, DocumentStatus, KnowledgeBase
 from ..databases import look_at, make, opening
-from ..errors import BadRequest, Conflict
+from ..errors import BadRequest, Conflict, NotFound
 from ..ids import new_id
 from .catalogue_faq import FaqTables
 from .catalogue_file import (
+    INDEXED_AS,
     KB_ROWS,
     KIND,
+    SEARCHABLE,
     document_in,
     folded,
     found_document,
@@ -38,9 +40,11 @@ NAME_LENGTH = 100
 DESCRIPTION_LENGTH = 2_000
 TITLE_LENGTH = 500
 
-# Parents are context for the chunks below them and are never searched themselves.
-SEARCHABLE = "kind <> 'parent' and enabled = 1"
-INDEXED_AS = "iif(entry_id = '', id, entry_id)"
+COUNT_CHUNKS = f"""
+update documents set chunk_count = (
+    select count(*) from chunks where document_id = documents.id and {SEARCHABLE}
+) where id = ?
+"""
 
 
 class SqliteCatalogue(FaqTables, TagTables):
@@ -244,15 +248,18 @@ class SqliteCatalogue(FaqTables, TagTables):
         return found_document(document_id, await self.documents([document_id]))
 
     async def list_documents(
-        self, kb_id: str, *, page: int = 1, page_size: int = 20
+        self, kb_id: str, *, page: int = 1, page_size: int = 20, tag_id: str | None = None
     ) -> tuple[list[Document], int]:
-        """Newest first, with the number of all."""
+        """Newest first, with the number of all; `tag_id` narrows to those that have the tag."""
+        where = """where kb_id = ?1
+            and (?2 is null or id in (select document_id from document_tags where tag_id = ?2))"""
         rows = await self._rows(
-            "select * from documents where kb_id = ? order by id desc limit ? offset ?",
+            f"select * from documents {where} order by id desc limit ?3 offset ?4",
             kb_id,
+            tag_id,
             *window(page, page_size),
         )
-        return [to_document(row) for row in rows], await self._count("from documents where kb_id = ?", kb_id)
+        return [to_document(row) for row in rows], await self._count(f"from documents {where}", kb_id, tag_id)
 
     async def document_by_hash(self, kb_id: str, sha256: str) -> Document | None:
         """The oldest document of that knowledge base with these bytes that is not being deleted."""
@@ -315,7 +322,7 @@ class SqliteCatalogue(FaqTables, TagTables):
                 db, f"select {INDEXED_AS} as id from chunks where document_id = ?", document_id
             )
             await db.execute("delete from chunks where document_id = ?", (document_id,))
-            rows = [chunk_row(chunk, document) for chunk in chunks]
+            rows = [chunk_row(chunk) for chunk in chunks]
             if rows:
                 await db.executemany(insert("chunks", rows[0]), rows)
             searched = sum(chunk.kind != "parent" and chunk.enabled for chunk in chunks)
@@ -362,6 +369,33 @@ class SqliteCatalogue(FaqTables, TagTables):
         )
         return [to_chunk(row) for row in rows], await self._count(f"from chunks {where}", document_id, kind)
 
+    async def change_chunk(self, chunk: Chunk, *, seen: int) -> Chunk:
+        """In one transaction: its text, revision, entry and whether it is enabled, the KB a version on.
+
+        `seen` is the revision that the change was made from. Raises NotFound `chunk_not_found` once its
+        document has other chunks, Conflict `chunk_changed` when somebody else was faster.
+        """
+        row = {
+            name: value
+            for name, value in chunk_row(chunk).items()
+            if name in ("id", "text", "revision", "entry_id", "enabled", "language")
+        }
+        async with self._transaction() as db:
+            rows = await db.execute_fetchall(
+                "select revision from chunks where id = ?", (storable(chunk.id),)
+            )
+            for (revision,) in rows:
+                if revision != seen:
+                    raise Conflict("This chunk was changed meanwhile: read it again.", code="chunk_changed")
+                await db.execute(update("chunks", row), row)
+                await db.execute(COUNT_CHUNKS, (chunk.document_id,))
+                await raise_version(db, chunk.kb_id)
+        return await self.get_chunk(chunk.id)
+
+    async def get_chunk(self, chunk_id: str) -> Chunk:
+        """Raises NotFound `chunk_not_found`."""
+        return _found_chunk(chunk_id, await self.chunks([chunk_id]))
+
     async def _one_document(self, condition: str, kb_id: str, value: str) -> Document | None:
         rows = await self._rows(
             f"select * from documents where kb_id = ? and status <> 'deleting' and {condition} "
@@ -402,6 +436,21 @@ def _look_at_and_make(path: Path) -> None:
         make(path, KIND, fill)
     with opening(path, KIND):
         bring_up_to_date(path)
+
+
+async def _chunk_in(db: aiosqlite.Connection, chunk_id: str) -> Chunk:
+    rows = await db.execute_fetchall("select * from chunks where id = ?", (chunk_id,))
+    return _found_chunk(chunk_id, {chunk.id: chunk for chunk in map(to_chunk, rows)})
+
+
+def _found_chunk(chunk_id: str, found: Mapping[str, Chunk]) -> Chunk:
+    if chunk_id not in found:
+        raise NotFound(
+            f"There is no chunk {chunk_id[:40]!r}: its document may have been deleted or replaced.",
+            code="chunk_not_found",
+            details={"id": chunk_id},
+        )
+    return found[chunk_id]
 
 
 async def _refuse_taken_name(db: aiosqlite.Connection, tenant_id: str, name: str) -> None:

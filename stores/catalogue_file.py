@@ -23,6 +23,10 @@ select *, (select count(*) from documents where kb_id = knowledge_bases.id) as d
 from knowledge_bases
 """
 
+# Parents are context for the chunks below them and are never searched themselves.
+SEARCHABLE = "kind <> 'parent' and enabled = 1"
+INDEXED_AS = "iif(entry_id = '', id, entry_id)"
+
 # How long one who changes the file waits for another, which is sqlite3's default; and for readers to let go
 # of the log, while nobody else can change anything. Our own reads take a few milliseconds.
 BUSY_TIMEOUT_MS = 5000

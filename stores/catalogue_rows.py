@@ -51,11 +51,11 @@ def to_chunk(row: sqlite3.Row) -> Chunk:
     )
 
 
-def chunk_row(chunk: Chunk, document: Document) -> dict[str, Any]:
+def chunk_row(chunk: Chunk) -> dict[str, Any]:
     return {
         "id": chunk.id,
-        "kb_id": document.kb_id,
-        "document_id": document.id,
+        "kb_id": chunk.kb_id,
+        "document_id": chunk.document_id,
         "revision": chunk.revision,
         "kind": chunk.kind,
         "chunk_index": chunk.chunk_index,
@@ -93,6 +93,12 @@ def to_faq_entry(row: sqlite3.Row) -> FaqEntry:
 
 def insert(table: str, row: Mapping[str, Any]) -> str:
     return f"insert into {table} ({', '.join(row)}) values ({', '.join(f':{name}' for name in row)})"
+
+
+def upsert(table: str, row: Mapping[str, Any]) -> str:
+    """As `insert`; a row that is there gets these values, and keeps when it was made."""
+    changed = ", ".join(f"{name} = excluded.{name}" for name in row if name not in ("id", "created_at"))
+    return f"{insert(table, row)} on conflict (id) do update set {changed}"
 
 
 def update(table: str, row: Mapping[str, Any]) -> str:

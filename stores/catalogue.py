@@ -381,16 +381,12 @@ class SqliteCatalogue(FaqTables, TagTables):
             if name in ("id", "text", "revision", "entry_id", "enabled", "language")
         }
         async with self._transaction() as db:
-            rows = await db.execute_fetchall(
-                "select revision from chunks where id = ?", (storable(chunk.id),)
-            )
-            for (revision,) in rows:
-                if revision != seen:
-                    raise Conflict("This chunk was changed meanwhile: read it again.", code="chunk_changed")
-                await db.execute(update("chunks", row), row)
-                await db.execute(COUNT_CHUNKS, (chunk.document_id,))
-                await raise_version(db, chunk.kb_id)
-        return await self.get_chunk(chunk.id)
+            if (await _chunk_in(db, chunk.id)).revision != seen:
+                raise Conflict("This chunk was changed meanwhile: read it again.", code="chunk_changed")
+            await db.execute(update("chunks", row), row)
+            await db.execute(COUNT_CHUNKS, (chunk.document_id,))
+            await raise_version(db, chunk.kb_id)
+            return await _chunk_in(db, chunk.id)
 
     async def get_chunk(self, chunk_id: str) -> Chunk:
         """Raises NotFound `chunk_not_found`."""

@@ -292,11 +292,16 @@ class KeywordIndex(Protocol):
 class Tokens(Protocol):
     """Words as the keyword index sees them (`text.tokens`): folded, stemmed, segmented.
 
-    `index` for text that is searched, `query` without stop and question words, `content` as `query`
-    but with single Han characters, for telling how alike two texts are.
+    A keyword index takes `index` of a passage and `search` of a question; both have single Han characters
+    besides words. `words` are all words of a text, `query` those without stop and question words, `content`
+    the same once each, for telling how alike two texts are.
     """
 
     def index(self, text: str) -> list[str]: ...
+
+    def search(self, text: str) -> list[str]: ...
+
+    def words(self, text: str) -> list[str]: ...
 
     def query(self, text: str) -> list[str]: ...
 

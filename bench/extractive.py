@@ -38,7 +38,7 @@ class Keywords:
         self.texts = {row["id"]: row["text"] for row in corpus}
         self._tokens = tokens
         self._ids = list(self.texts)
-        bags = [Counter(tokens.index(text)) for text in self.texts.values()]
+        bags = [Counter(tokens.words(text)) for text in self.texts.values()]
         self._lengths = [sum(bag.values()) for bag in bags]
         self._mean = sum(self._lengths) / len(bags)
         self._postings: dict[str, list[tuple[int, int]]] = {}

@@ -186,8 +186,8 @@ def coverage(question: str, sentences: Sequence[Sentence], tokens: Tokens) -> li
     Words that no sentence holds count too: a question about something else stays uncovered.
     """
     wanted = set(tokens.query(question)) or set(tokens.content(question))
-    headings = {heading: wanted & set(tokens.index(heading)) for heading in {s.heading for s in sentences}}
-    held = [wanted & set(tokens.index(sentence.text)) for sentence in sentences]
+    headings = {heading: wanted & set(tokens.words(heading)) for heading in {s.heading for s in sentences}}
+    held = [wanted & set(tokens.words(sentence.text)) for sentence in sentences]
     above = [headings[sentence.heading] for sentence in sentences]
     counts = Counter(token for own, under in zip(held, above, strict=True) for token in own | under)
     weight = {

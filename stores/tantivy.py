@@ -190,7 +190,7 @@ class TantivyKeywords:
         return QueryTerms(entries=entries, frequencies=frequencies, saturation=SATURATION)
 
     def _query_tokens(self, text: str) -> list[str]:
-        return self._tokens.content(text)[:MOST_QUERY_TOKENS]
+        return self._tokens.search(text)[:MOST_QUERY_TOKENS]
 
     def _opened(self, kb_id: str, *, create: bool) -> tantivy.Index | None:
         path = self._path(kb_id)

@@ -41,6 +41,12 @@ class FakeTokens:
     def index(self, text: str) -> list[str]:
         return words(text)
 
+    def search(self, text: str) -> list[str]:
+        return words(text)
+
+    def words(self, text: str) -> list[str]:
+        return words(text)
+
     def query(self, text: str) -> list[str]:
         return words(text)
 

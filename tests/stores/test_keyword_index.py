@@ -121,13 +121,13 @@ async def test_terms_tell_in_how_many_entries_each_word_of_a_question_is(
     assert terms.entries == len(TEXTS)
     assert {term: terms.frequencies[term] for term in common} == common
     assert terms.frequencies[tokens.query("quantum")[0]] == 0
-    assert set(terms.frequencies) == set(tokens.content("sick leave 病假 quantum handled"))
+    assert set(terms.frequencies) == set(tokens.search("sick leave 病假 quantum handled"))
 
 
 async def test_terms_of_an_empty_index_are_all_unknown(index: KeywordIndex, tokens: Tokens) -> None:
     terms = await index.terms("none", "年假 leave")
     assert (terms.entries, set(terms.frequencies.values())) == (0, {0})
-    assert set(terms.frequencies) == set(tokens.content("年假 leave"))
+    assert set(terms.frequencies) == set(tokens.search("年假 leave"))
     assert (await index.terms("kb", "？！")).frequencies == {}
 
 
@@ -280,7 +280,7 @@ def segment_terms(folder: Path, tokens: Tokens, text: str) -> set[str]:
     """Terms of a text that some segment's dictionary still holds, deleted entries' too."""
     index = tantivy.Index.open(str(folder))
     searcher = index.searcher()
-    return {term for term in tokens.index(text) if searcher.doc_freq("tokens", term)}
+    return {term for term in tokens.words(text) if searcher.doc_freq("tokens", term)}
 
 
 async def test_an_index_that_is_written_anew_holds_no_term_of_what_was_deleted(

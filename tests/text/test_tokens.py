@@ -24,19 +24,19 @@ The database connection pool was exhausted and requests timed out (error 503).
 """
 
 
-def test_index_and_query_agree_on_everything_but_stop_words() -> None:
-    assert TOKENS.index("员工的工资是什么？") == ["员工", "的", "工资", "是", "什么"]
+def test_words_and_query_agree_on_everything_but_stop_words() -> None:
+    assert TOKENS.words("员工的工资是什么？") == ["员工", "的", "工资", "是", "什么"]
     assert TOKENS.query("员工的工资是什么？") == ["员工", "工资"]
     assert TOKENS.query("What is the annual leave?") == ["annual", "leav"]
 
 
 def test_width_case_and_script_do_not_matter() -> None:
-    assert TOKENS.index("ＡＰＩ 軟體") == TOKENS.index("api 软体")
-    assert TOKENS.index("臺灣的資訊") == TOKENS.index("台湾的资讯")
+    assert TOKENS.words("ＡＰＩ 軟體") == TOKENS.words("api 软体")
+    assert TOKENS.words("臺灣的資訊") == TOKENS.words("台湾的资讯")
 
 
 def test_forms_of_an_english_word_meet() -> None:
-    assert TOKENS.index("connections") == TOKENS.index("Connected connecting")[:1]
+    assert TOKENS.words("connections") == TOKENS.words("Connected connecting")[:1]
     assert TOKENS.query("don’t") == TOKENS.query("don't")
 
 
@@ -51,7 +51,7 @@ def test_forms_of_an_english_word_meet() -> None:
     ],
 )
 def test_numbers_stay_whole(text: str, token: str) -> None:
-    assert token in TOKENS.index(text)
+    assert token in TOKENS.words(text)
     assert token in TOKENS.query(text)
 
 
@@ -64,12 +64,49 @@ def test_numbers_stay_whole(text: str, token: str) -> None:
     ],
 )
 def test_every_way_to_write_a_code_shares_the_code(ways: tuple[str, ...]) -> None:
-    assert set.intersection(*(set(TOKENS.index(way)) for way in ways))
+    assert set.intersection(*(set(TOKENS.words(way)) for way in ways))
 
 
 def test_a_code_is_also_found_by_its_pieces() -> None:
-    assert {"gb", "t", "5009"} <= set(TOKENS.index("按GB/T-5009检测"))
-    assert set(TOKENS.query("iPhone 15")) <= set(TOKENS.index("iPhone15"))
+    assert {"gb", "t", "5009"} <= set(TOKENS.words("按GB/T-5009检测"))
+    assert set(TOKENS.query("iPhone 15")) <= set(TOKENS.words("iPhone15"))
+
+
+def test_a_passage_is_indexed_by_its_words_and_its_characters() -> None:
+    assert TOKENS.index("员工的 annual leave") == ["员工", "annual", "leav", "员", "工", "的"]
+
+
+def test_a_question_is_looked_up_by_its_words_and_their_characters_once() -> None:
+    assert TOKENS.search("员工的工资是什么？") == ["员工", "工资", "员", "工", "资"]
+    assert TOKENS.search("leave leaves 假") == ["leav", "假"]
+
+
+def test_one_character_finds_the_word_it_is_in() -> None:
+    assert set(TOKENS.search("假")) <= set(TOKENS.index("年假规定"))
+
+
+@given(st.text())
+def test_whatever_a_question_is_looked_up_by_a_passage_of_the_same_words_holds(text: str) -> None:
+    assert set(TOKENS.search(text)) <= set(TOKENS.index(text))
+
+
+WIDE = "ＡＰＩ１，２００円 ㎏ 臺灣軟體 ｶﾞ乾隆 don’t cafe\u0301 C++ GB/T-5009 年假规定 1,200,000 leaves"
+
+
+@given(st.text() | st.text(alphabet=WIDE, max_size=40))
+def test_spans_have_the_tokens_of_the_index_at_their_places(text: str) -> None:
+    spans = TOKENS.spans(text)
+    assert all(0 <= span.start < span.end <= len(text) and span.token for span in spans)
+    assert {span.token for span in spans} == {*TOKENS.index(text)}
+
+
+def test_spans_point_into_the_text_as_it_was_written() -> None:
+    text = "ＡＰＩ：臺灣的軟體，Ｌｅａｖｅｓ １，２００"
+    marked = {span.token: text[span.start : span.end] for span in TOKENS.spans(text)}
+    assert marked["软体"] == "軟體"
+    assert marked["api"] == "ＡＰＩ"
+    assert marked["leav"] == "Ｌｅａｖｅｓ"
+    assert marked["1200"] == "１，２００"
 
 
 def test_rare_characters_of_names_are_found() -> None:
@@ -77,24 +114,24 @@ def test_rare_characters_of_names_are_found() -> None:
 
 
 def test_acronyms_and_language_names_survive() -> None:
-    assert TOKENS.index("U.S.A. C++ C#") == ["usa", "c++", "c#"]
+    assert TOKENS.words("U.S.A. C++ C#") == ["usa", "c++", "c#"]
     assert TOKENS.query("WHO guidelines for the IT部门") == ["who", "guidelin", "it", "部门"]
     assert TOKENS.query("WHAT IS THE ANNUAL LEAVE") == ["annual", "leav"]
 
 
 @pytest.mark.parametrize("question", ["什么", "是什么呢？", "what is it", "How?"])
 def test_a_question_of_stop_words_keeps_them(question: str) -> None:
-    assert TOKENS.query(question) == TOKENS.index(question) != []
+    assert TOKENS.query(question) == TOKENS.words(question) != []
 
 
 @pytest.mark.parametrize("text", ["", "  ", "😀", "？！", "\0", "\ud800", "'''", "-/-"])
 def test_text_without_words_has_no_tokens(text: str) -> None:
-    assert TOKENS.index(text) == TOKENS.query(text) == TOKENS.content(text) == []
+    assert TOKENS.words(text) == TOKENS.query(text) == TOKENS.content(text) == []
 
 
 @pytest.mark.parametrize("text", ["中" * 100_000, "a" * 100_000, "a-1" * 30_000, "年假 leave " * 10_000])
 def test_long_texts_give_short_tokens(text: str) -> None:
-    tokens = TOKENS.index(text)
+    tokens = TOKENS.words(text)
     assert tokens
     assert max(map(len, tokens)) <= 64
 
@@ -105,27 +142,27 @@ def test_content_has_each_token_once() -> None:
 
 @given(st.text())
 def test_any_text_has_tokens_without_spaces(text: str) -> None:
-    assert all(token and not any(map(str.isspace, token)) for token in TOKENS.index(text))
-    assert set(TOKENS.query(text)) <= set(TOKENS.index(text))
+    assert all(token and not any(map(str.isspace, token)) for token in TOKENS.words(text))
+    assert set(TOKENS.query(text)) <= set(TOKENS.words(text))
 
 
 @given(st.text(alphabet="年假规定公司员工的是什么 leave2021.,-/'", max_size=30))
 def test_tokens_of_a_text_stay_the_same(text: str) -> None:
-    assert TOKENS.index(text) == TOKENS.index(text)
-    assert TOKENS.index(text) == TOKENS.index(text.upper())
+    assert TOKENS.words(text) == TOKENS.words(text)
+    assert TOKENS.words(text) == TOKENS.words(text.upper())
 
 
 def test_the_fast_cutter_cuts_as_jieba_does(tmp_path: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.write_text("", encoding="utf-8")
-    assert TOKENS.index(BILINGUAL) == Tokens(empty).index(BILINGUAL)
+    assert TOKENS.words(BILINGUAL) == Tokens(empty).words(BILINGUAL)
 
 
 def test_a_user_dictionary_makes_its_words_tokens(tmp_path: Path) -> None:
     words = tmp_path / "词典.txt"
     words.write_text("\ufeff云帆计划 1000 n\n海棠湾项目\n", encoding="utf-8")
-    assert "云帆计划" not in TOKENS.index("云帆计划的预算")
-    assert {"云帆计划", "海棠湾项目"} <= set(Tokens(words).index("云帆计划和海棠湾项目的预算"))
+    assert "云帆计划" not in TOKENS.words("云帆计划的预算")
+    assert {"云帆计划", "海棠湾项目"} <= set(Tokens(words).words("云帆计划和海棠湾项目的预算"))
 
 
 def test_a_user_dictionary_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
@@ -142,7 +179,7 @@ def test_a_user_dictionary_leaves_no_cache_and_prints_nothing(tmp_path: Path) ->
     words.write_text("云帆计划 1000 n\n", encoding="utf-8")
     script = (
         "import sys; from pathlib import Path; from headrace.text.tokens import Tokens;"
-        "print(Tokens(Path(sys.argv[1])).index('云帆计划'))"
+        "print(Tokens(Path(sys.argv[1])).words('云帆计划'))"
     )
     shared = tmp_path / "tmp"
     shared.mkdir()

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,12 +6,11 @@ from opencc import OpenCC
 
 from headrace.text.folding import folded_with_origins, normalised, without_thousands
 
-CONVERTER: object = OpenCC("t2s")
+CONVERTER = cast(Any, OpenCC("t2s"))
 
 
 def simplified(text: str) -> str:
-    converter: Any = CONVERTER
-    return converter.convert(text)
+    return CONVERTER.convert(text)
 
 
 texts = st.text() | st.text(alphabet="ＡＰＩ１，２００㎏臺灣乾隆ｶﾞe\u0301\u1112\u1161\u11ab1,200a. \ud800")

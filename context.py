@@ -210,6 +210,7 @@ class IndexEntry:
     document_id: str
     text: str
     vector: Sequence[float] = ()
+    kind: str = "text"  # of its chunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,6 +288,14 @@ class KeywordIndex(Protocol):
     async def terms(self, kb_id: str, query: str) -> QueryTerms:
         """How common the terms that `search` looks for are in the knowledge base."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchStore:
+    """One engine that holds the index entries of knowledge bases (`KnowledgeBase.store`)."""
+
+    vectors: VectorIndex
+    keywords: KeywordIndex
 
 
 class Tokens(Protocol):

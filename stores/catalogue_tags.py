@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
 import aiosqlite
@@ -10,9 +9,9 @@ import aiosqlite
 from ..context import Tag
 from ..errors import BadRequest, Conflict, NotFound
 from ..ids import new_id
-from .catalogue_file import CatalogueFile, document_in, folded, ids_in, kb_in, raise_version, storable
+from ..text.labels import good_label, label_key
+from .catalogue_file import CatalogueFile, document_in, ids_in, kb_in, raise_version, storable
 
-NAME_LENGTH = 50
 MOST_TAGS = 50  # of one document
 
 TAG_ROWS = """
@@ -26,7 +25,7 @@ class TagTables(CatalogueFile):
 
     async def create_tag(self, kb_id: str, name: str) -> Tag:
         """Raises NotFound, BadRequest `bad_tag_name`, Conflict `tag_name_taken`."""
-        name = _good_name(name)
+        name = good_label(name)
         async with self._transaction() as db:
             kb = await kb_in(db, kb_id)
             await _refuse_taken_name(db, kb.id, name)
@@ -36,12 +35,12 @@ class TagTables(CatalogueFile):
 
     async def rename_tag(self, tag_id: str, name: str) -> Tag:
         """Raises as `create_tag`, and NotFound `tag_not_found`."""
-        name = _good_name(name)
+        name = good_label(name)
         async with self._transaction() as db:
             tag = await _tag_in(db, tag_id)
-            if folded(name) != folded(tag.name):
+            if label_key(name) != label_key(tag.name):
                 await _refuse_taken_name(db, tag.kb_id, name)
-            values = (name, folded(name), tag.id)
+            values = (name, label_key(name), tag.id)
             await db.execute("update tags set name = ?, name_key = ? where id = ?", values)
             await raise_version(db, tag.kb_id)
         return await self.get_tag(tag_id)
@@ -119,7 +118,7 @@ async def tags_named(db: aiosqlite.Connection, kb_id: str, names: Iterable[str])
 
     Raises BadRequest `bad_tag_name`, `too_many_tags`.
     """
-    wanted = {folded(name): name for name in map(_good_name, names)}
+    wanted = {label_key(name): name for name in map(good_label, names)}
     refuse_many([*wanted])
     rows = [(new_id(), kb_id, name, key) for key, name in wanted.items()]
     await db.executemany("insert into tags values (?, ?, ?, ?) on conflict do nothing", rows)
@@ -147,7 +146,7 @@ async def _tag_in(db: aiosqlite.Connection, tag_id: str) -> Tag:
 
 
 async def _refuse_taken_name(db: aiosqlite.Connection, kb_id: str, name: str) -> None:
-    taken = await ids_in(db, "select id from tags where kb_id = ? and name_key = ?", kb_id, folded(name))
+    taken = await ids_in(db, "select id from tags where kb_id = ? and name_key = ?", kb_id, label_key(name))
     if taken:
         raise Conflict(
             f"There is already a tag named {name!r} in this knowledge base.",
@@ -168,14 +167,3 @@ def _found(tag_id: str, found: Mapping[str, Tag]) -> Tag:
 
 def _to_tag(row: sqlite3.Row) -> Tag:
     return Tag(id=row["id"], kb_id=row["kb_id"], name=row["name"], document_count=row["document_count"])
-
-
-def _good_name(name: str) -> str:
-    name = " ".join(name.split())
-    if not 1 <= len(name) <= NAME_LENGTH:
-        raise BadRequest(f"The name of a tag has 1 to {NAME_LENGTH} characters.", code="bad_tag_name")
-    if any(unicodedata.category(character) in ("Cc", "Cs") for character in name):
-        raise BadRequest("The name of a tag cannot hold control characters.", code="bad_tag_name")
-    if all(unicodedata.category(character)[0] in "CZM" for character in name):
-        raise BadRequest("The name of a tag needs a character that can be seen.", code="bad_tag_name")
-    return name

@@ -1,0 +1,59 @@
+"""What the indexes hold of chunks, the same however a chunk came to be."""
+
+from collections.abc import Mapping, Sequence
+
+from ..context import Chunk, Embedder, IndexEntry
+from .chunking import search_text
+from .formats import stem_of
+
+EMBED_BATCH = 16  # a question asked meanwhile waits for one batch at most
+
+
+def is_searched(chunk: Chunk) -> bool:
+    """Whether the indexes should hold it."""
+    return chunk.enabled and chunk.kind != "parent"
+
+
+def entry_text(chunk: Chunk, title: str) -> str:
+    """What is embedded and searched for words, of a chunk whose document has this title.
+
+    A question stands for itself. An FAQ entry is its answers, since its questions have entries of their own;
+    one without answers is its question.
+    """
+    if chunk.kind == "question":
+        return chunk.text
+    if chunk.kind == "faq":
+        question, _, answers = chunk.text.partition("\n\n")
+        return answers or question
+    return search_text(chunk, stem_of(title))
+
+
+async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:
+    """Known questions, which are searched with questions."""
+    return await embedder.embed_queries(texts)
+
+
+async def embedded(
+    chunks: Sequence[Chunk], titles: Mapping[str, str], embedder: Embedder
+) -> list[IndexEntry]:
+    """The entries of these chunks for both indexes; `titles` by document."""
+    entries: list[IndexEntry] = []
+    questions = [chunk for chunk in chunks if chunk.kind == "question"]
+    passages = [chunk for chunk in chunks if chunk.kind != "question"]
+    for kind, group in (("question", questions), ("passage", passages)):
+        for start in range(0, len(group), EMBED_BATCH):
+            batch = group[start : start + EMBED_BATCH]
+            texts = [entry_text(chunk, titles[chunk.document_id]) for chunk in batch]
+            vectors = (
+                await embed_questions(embedder, texts)
+                if kind == "question"
+                else await embedder.embed_passages(texts)
+            )
+            entries += map(_entry, batch, texts, vectors)
+    return entries
+
+
+def _entry(chunk: Chunk, text: str, vector: Sequence[float]) -> IndexEntry:
+    return IndexEntry(
+        chunk_id=chunk.indexed_as, document_id=chunk.document_id, text=text, vector=vector, kind=chunk.kind
+    )

@@ -32,11 +32,14 @@ from .checkpoints.runs import Runs
 from .checkpoints.saver import JournalSaver
 from .checkpoints.sessions import Sessions
 from .checkpoints.texts import KeptTexts
-from .context import Context, Emitter
+from .context import Context, Emitter, SearchStore
 from .errors import HeadraceError, StartRefused
 from .folder import own_folder
 from .graph.build import build, build_search
+from .ingest.changes import IndexChanges
+from .ingest.editing import ChunkEdits
 from .ingest.erasing import ErasedDocuments
+from .ingest.faq import Faq
 from .ingest.parse.process import ParserProcess
 from .ingest.pipeline import Ingestion
 from .models.chat import ChatModels, make_understand
@@ -131,6 +134,8 @@ async def open_stack(
         )
         opened.push_async_callback(_bounded, "ingestion", CLOSE_S, ingestion.close)
         await ingestion.start()
+        stores = {"embedded": SearchStore(vectors=vectors, keywords=keywords)}
+        changes = IndexChanges(stores, ingestion.indexing)
         limits = Limits(days=settings.retention_days, megabytes=settings.journal_limit_mb)
         erased = ErasedDocuments(ingestion, catalogue, vectors, keywords)
         yield Stack(
@@ -144,6 +149,8 @@ async def open_stack(
             erasure=Erasure(journal, saver, runs, erased),
             catalogue=catalogue,
             ingestion=ingestion,
+            faq=Faq(catalogue=catalogue, embedder=embedder, changes=changes),
+            edits=ChunkEdits(catalogue=catalogue, embedder=embedder, changes=changes),
             embedder=embedder,
             prompts=prompts,
             chats=chats,

@@ -1,6 +1,6 @@
 """Documents of a knowledge base: adding, progress, chunks, removing."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -26,20 +26,24 @@ async def add_documents(request: Request[Shared]) -> Response:
         documents = await _add_files(stack, kb, request)
     else:
         documents = [await _add_text(stack, kb, request)]
-    return success([document_shape(one) for one in documents], status=202)
+    return success(await with_tags(stack, documents), status=202)
 
 
 async def list_documents(request: Request[Shared]) -> Response:
     stack = stack_of(request)
     kb = await stack.catalogue.get_kb(request.path_params["kb_id"])
     page, page_size = paging(request)
-    documents, total = await stack.catalogue.list_documents(kb.id, page=page, page_size=page_size)
-    return listing([document_shape(one) for one in documents], total=total, page=page, page_size=page_size)
+    tag_id = await known_tag(stack, request)
+    documents, total = await stack.catalogue.list_documents(
+        kb.id, page=page, page_size=page_size, tag_id=tag_id
+    )
+    return listing(await with_tags(stack, documents), total=total, page=page, page_size=page_size)
 
 
 async def get_document(request: Request[Shared]) -> Response:
-    document = await stack_of(request).catalogue.get_document(request.path_params["document_id"])
-    return success(document_shape(document))
+    stack = stack_of(request)
+    document = await stack.catalogue.get_document(request.path_params["document_id"])
+    return success((await with_tags(stack, [document]))[0])
 
 
 async def delete_document(request: Request[Shared]) -> Response:
@@ -94,4 +98,16 @@ async def _add_text(stack: Stack, kb: KnowledgeBase, request: Request[Shared]) -
 
 async def _shapes(stack: Stack, document_id: str) -> AsyncGenerator[dict[str, Any]]:
     async for document in stack.ingestion.watch(document_id):
-        yield document_shape(document)
+        yield (await with_tags(stack, [document]))[0]
+
+
+async def with_tags(stack: Stack, documents: Sequence[Document]) -> list[dict[str, Any]]:
+    """The documents as they stand on the wire."""
+    tags = await stack.catalogue.tags_of([one.id for one in documents])
+    return [document_shape(one, tags.get(one.id, ())) for one in documents]
+
+
+async def known_tag(stack: Stack, request: Request[Shared]) -> str | None:
+    """`?tag_id=`. Raises NotFound `tag_not_found`."""
+    tag_id = request.query_params.get("tag_id")
+    return (await stack.catalogue.get_tag(tag_id)).id if tag_id else None

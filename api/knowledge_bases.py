@@ -6,7 +6,6 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..errors import BadRequest
 from ..settings import effective_knobs
 from .answers import listing, success
 from .requests import paging, parse
@@ -18,8 +17,6 @@ from .stack import Shared, Stack, stack_of
 async def create_kb(request: Request[Shared]) -> Response:
     stack = stack_of(request)
     body = await parse(request, CreateKnowledgeBase)
-    if body.kind != "document":
-        raise BadRequest("Only knowledge bases of kind 'document' are supported yet.", code="not_supported")
     await _check_settings(stack, body.settings)
     kb = await stack.catalogue.create_kb(
         name=body.name,

@@ -16,7 +16,6 @@ NOT_YET = {
     "images": "Questions with images are not supported yet: describe the image in words.",
     "attachments": "Attachments are not supported yet: upload the file to a knowledge base, or put its text "
     "into quoted_context.",
-    "tag_ids": "Tags are not supported yet: name documents in knowledge_ids instead.",
     "web_search_enabled": "Web search is not supported yet: leave web_search_enabled out or false.",
 }
 
@@ -27,12 +26,13 @@ async def asked_in_session(stack: Stack, session_id: str, body: KnowledgeQa) -> 
     _refuse_unbuilt(body.model_dump(include=set(NOT_YET)))
     query = _checked(body.query)
     given = session.kb_ids if body.knowledge_base_ids is None else body.knowledge_base_ids
-    kb_ids = await _scope(stack, given, body.knowledge_ids)
+    kb_ids = await _scope(stack, given, body.knowledge_ids, body.tag_ids)
     return await _asked(
         stack,
         query=query,
         kb_ids=kb_ids,
         document_ids=body.knowledge_ids,
+        tag_ids=body.tag_ids,
         asked_settings=body.settings,
         session_id=session.id,
         request_id=body.request_id or new_id(),
@@ -44,17 +44,17 @@ async def asked_in_session(stack: Stack, session_id: str, body: KnowledgeQa) -> 
 
 async def asked_for_search(stack: Stack, body: Search) -> Asked:
     """As above, for a search without a session: the ids of a run are made up and stored nowhere."""
-    _refuse_unbuilt(body.model_dump(include=set(NOT_YET)))
     query = _checked(body.query)
-    if not body.knowledge_base_ids and not body.knowledge_ids:
+    if not body.knowledge_base_ids and not body.knowledge_ids and not body.tag_ids:
         raise BadRequest("Name at least one knowledge base in knowledge_base_ids.", code="no_knowledge_base")
-    kb_ids = await _scope(stack, body.knowledge_base_ids, body.knowledge_ids)
+    kb_ids = await _scope(stack, body.knowledge_base_ids, body.knowledge_ids, body.tag_ids)
     top_k = {} if body.top_k is None else {"rerank_top_k": body.top_k}
     return await _asked(
         stack,
         query=query,
         kb_ids=kb_ids,
         document_ids=body.knowledge_ids,
+        tag_ids=body.tag_ids,
         asked_settings=body.settings | top_k,
     )
 
@@ -79,8 +79,10 @@ def _checked(query: str) -> str:
     return query
 
 
-async def _scope(stack: Stack, kb_ids: Sequence[str], document_ids: Sequence[str]) -> list[str]:
-    """The knowledge bases to search, each known and fit. Documents named alone bring theirs along."""
+async def _scope(
+    stack: Stack, kb_ids: Sequence[str], document_ids: Sequence[str], tag_ids: Sequence[str]
+) -> list[str]:
+    """The knowledge bases to search, each known and fit. Documents and tags named alone bring theirs."""
     documents = await stack.catalogue.documents(document_ids)
     for document_id in document_ids:
         if document_id not in documents:
@@ -88,13 +90,19 @@ async def _scope(stack: Stack, kb_ids: Sequence[str], document_ids: Sequence[str
                 f"There is no document {document_id[:40]!r}: it may have been deleted.",
                 code="document_not_found",
             )
+    tags = [await stack.catalogue.get_tag(tag_id) for tag_id in dict.fromkeys(tag_ids)]
     homes = [documents[document_id].kb_id for document_id in document_ids]
-    scope = list(dict.fromkeys(kb_ids or homes))
+    scope = list(dict.fromkeys(kb_ids or [*homes, *(tag.kb_id for tag in tags)]))
     for document_id, home in zip(document_ids, homes, strict=True):
         if home not in scope:
             raise BadRequest(
                 f"Document {document_id} is not in the knowledge bases of this question.",
                 code="document_out_of_scope",
+            )
+    for tag in tags:
+        if tag.kb_id not in scope:
+            raise BadRequest(
+                f"Tag {tag.name!r} is not of the knowledge bases of this question.", code="tag_out_of_scope"
             )
     return scope
 
@@ -105,6 +113,7 @@ async def _asked(
     query: str,
     kb_ids: Sequence[str],
     document_ids: Sequence[str],
+    tag_ids: Sequence[str],
     asked_settings: Mapping[str, Any],
     session_id: str = "",
     request_id: str = "",
@@ -129,7 +138,7 @@ async def _asked(
         language=language or language_of(query),
         kb_ids=list(kb_ids),
         document_ids=list(document_ids),
-        tag_ids=[],
+        tag_ids=list(dict.fromkeys(tag_ids)),
         quoted_context=quoted_context or None,
         prompts={},
     )

@@ -7,19 +7,41 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Router
 from starlette.staticfiles import StaticFiles
 
-from . import documents, forks, info, knowledge_bases, openapi, qa, runs, search, sessions, traces, upkeep
+from . import (
+    chunks,
+    documents,
+    faq,
+    forks,
+    info,
+    knowledge_bases,
+    openapi,
+    qa,
+    runs,
+    search,
+    sessions,
+    tags,
+    traces,
+    upkeep,
+)
 from .routing import Call
 from .schemas import (
     AddDocument,
+    AddFaqEntry,
+    ChangeChunk,
+    ChangeFaqEntry,
     Collect,
     CreateKnowledgeBase,
     CreateSession,
+    DeleteFaqEntries,
+    EnableFaqEntries,
     Erase,
     ForkRun,
     KnowledgeQa,
+    NameTag,
     RenameSession,
     Replay,
     Search,
+    SetTags,
     Stop,
     UpdateKnowledgeBase,
 )
@@ -33,6 +55,9 @@ RUNS = f"{API}/runs"
 ONE_SESSION = f"{SESSIONS}/{{session_id}}"
 ONE_KB = f"{KBS}/{{kb_id}}"
 ONE_DOCUMENT = f"{DOCUMENTS}/{{document_id}}"
+ONE_ENTRY = f"{API}/faq/{{entry_id}}"
+ONE_TAG = f"{API}/tags/{{tag_id}}"
+ONE_CHUNK = f"{API}/chunks/{{chunk_id}}"
 
 
 async def openapi_json(request: Request[Shared]) -> Response:
@@ -166,6 +191,7 @@ CALLS = [
         path=f"{ONE_KB}/documents",
         endpoint=documents.list_documents,
         summary="documents, newest first",
+        query=("tag_id",),
         paged=True,
     ),
     Call(method="GET", path=ONE_DOCUMENT, endpoint=documents.get_document, summary="one document"),
@@ -190,6 +216,82 @@ CALLS = [
         query=("kind",),
         paged=True,
     ),
+    Call(
+        method="PUT",
+        path=f"{ONE_DOCUMENT}/tags",
+        endpoint=tags.set_document_tags,
+        summary="other tags for a document or an FAQ entry",
+        body=SetTags,
+    ),
+    Call(method="GET", path=ONE_CHUNK, endpoint=chunks.get_chunk, summary="one chunk"),
+    *(
+        Call(
+            method=method,
+            path=ONE_CHUNK,
+            endpoint=chunks.change_chunk,
+            summary="another text for a chunk, or whether it is found",
+            body=ChangeChunk,
+        )
+        for method in ("PUT", "PATCH")
+    ),
+    Call(
+        method="POST",
+        path=f"{ONE_KB}/tags",
+        endpoint=tags.create_tag,
+        summary="a new tag",
+        body=NameTag,
+        status=201,
+    ),
+    Call(method="GET", path=f"{ONE_KB}/tags", endpoint=tags.list_tags, summary="tags by name", paged=True),
+    *(
+        Call(method=method, path=ONE_TAG, endpoint=tags.rename_tag, summary="another name", body=NameTag)
+        for method in ("PUT", "PATCH")
+    ),
+    Call(
+        method="DELETE", path=ONE_TAG, endpoint=tags.delete_tag, summary="remove a tag, also from documents"
+    ),
+    Call(
+        method="POST",
+        path=f"{ONE_KB}/faq",
+        endpoint=faq.create_entry,
+        summary="a new FAQ entry",
+        body=AddFaqEntry,
+        status=201,
+    ),
+    Call(
+        method="GET",
+        path=f"{ONE_KB}/faq",
+        endpoint=faq.list_entries,
+        summary="FAQ entries, newest first",
+        query=("search", "tag_id", "enabled"),
+        paged=True,
+    ),
+    Call(
+        method="POST",
+        path=f"{ONE_KB}/faq/delete",
+        endpoint=faq.delete_entries,
+        summary="remove FAQ entries",
+        body=DeleteFaqEntries,
+    ),
+    Call(
+        method="PUT",
+        path=f"{ONE_KB}/faq/enabled",
+        endpoint=faq.enable_entries,
+        summary="whether FAQ entries are found",
+        body=EnableFaqEntries,
+    ),
+    Call(method="GET", path=ONE_ENTRY, endpoint=faq.get_entry, summary="one FAQ entry"),
+    *(
+        Call(
+            method=method,
+            path=ONE_ENTRY,
+            endpoint=faq.change_entry,
+            summary="change what is given of an FAQ entry",
+            body=ChangeFaqEntry,
+        )
+        for method in ("PUT", "PATCH")
+    ),
+    Call(method="DELETE", path=ONE_ENTRY, endpoint=faq.delete_entry, summary="remove an FAQ entry"),
     Call(
         method="POST",
         path=f"{API}/search",

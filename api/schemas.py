@@ -5,6 +5,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ..checkpoints.line import LONGEST_LINE, OnBusy
+from ..context import AnswerStrategy
+from ..ingest.editing import CHUNK_LENGTH
+from ..ingest.faq_drafts import QUESTION_LENGTH
+from ..text.labels import LABEL_LENGTH
 from .cleaning import without_controls
 
 MAX_QUESTION = 10_000
@@ -12,6 +16,7 @@ MAX_SPEED = 1000
 
 Id = Annotated[str, Field(min_length=1, max_length=128)]
 Ids = Annotated[list[Id], Field(max_length=200)]
+ManyIds = Annotated[list[Id], Field(max_length=10_000)]
 Line = Annotated[str, AfterValidator(lambda text: " ".join(without_controls(text).split()))]
 Text = Annotated[str, AfterValidator(without_controls)]
 
@@ -50,11 +55,57 @@ class AddDocument(Body):
     url: Annotated[str, Field(max_length=4000)] | None = None
 
 
+class AddFaqEntry(Body):
+    question: str = Field(description=f"the standard question, at most {QUESTION_LENGTH} characters")
+    similar_questions: list[str] = Field([], description="other ways to ask it")
+    negative_questions: list[str] = Field([], description="asked like this, the entry is not meant")
+    answers: list[str] = Field([], description="without one the entry is found and says nothing")
+    answer_strategy: AnswerStrategy = "all"
+    tags: list[str] = Field([], description="names; those that are not there yet are made")
+    enabled: bool = Field(True, description="a disabled entry is never found")
+
+
+class ChangeFaqEntry(Body):
+    """What is not given stays; a list replaces the whole list."""
+
+    question: str | None = None
+    similar_questions: list[str] | None = None
+    negative_questions: list[str] | None = None
+    answers: list[str] | None = None
+    answer_strategy: AnswerStrategy | None = None
+    tags: list[str] | None = None
+    enabled: bool | None = None
+
+
+class DeleteFaqEntries(Body):
+    ids: ManyIds
+
+
+class EnableFaqEntries(Body):
+    ids: ManyIds
+    enabled: bool
+
+
+class NameTag(Body):
+    name: str = Field(description=f"at most {LABEL_LENGTH} characters, once per knowledge base")
+
+
+class SetTags(Body):
+    tag_ids: Ids = Field(description="replace those that the document has")
+
+
+class ChangeChunk(Body):
+    """What is not given stays. A change lasts until the document is replaced by another file."""
+
+    content: str | None = Field(None, description=f"at most {CHUNK_LENGTH} characters")
+    enabled: bool | None = Field(None, description="a disabled chunk is never found")
+
+
 class KnowledgeQa(Body):
     query: Text = Field("", description=f"at most {MAX_QUESTION} characters")
     knowledge_base_ids: Ids | None = Field(None, description="default: those of the session")
     knowledge_ids: Ids = Field([], description="narrows the search to these documents")
-    tag_ids: Ids = []
+    tag_ids: Ids = Field([], description="narrows the search to documents with any of these tags")
     request_id: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,40}$")] | None = None
     language: Literal["zh", "en"] | None = Field(None, description="default: that of the question")
     web_search_enabled: bool = False
@@ -97,7 +148,7 @@ class Erase(Body):
     """Exactly one of the two."""
 
     session_id: Id | None = None
-    knowledge_id: Id | None = Field(None, description="a document")
+    knowledge_id: Id | None = Field(None, description="a document or an FAQ entry")
 
 
 class Search(Body):

@@ -1,9 +1,10 @@
 """What is kept, as it stands on the wire."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..checkpoints.sessions import Message, Session
-from ..context import Chunk, Document, KnowledgeBase, model_name
+from ..context import Chunk, Document, FaqEntry, KnowledgeBase, Tag, model_name
 
 
 def session_shape(session: Session) -> dict[str, Any]:
@@ -50,7 +51,7 @@ def kb_shape(kb: KnowledgeBase) -> dict[str, Any]:
     }
 
 
-def document_shape(document: Document) -> dict[str, Any]:
+def document_shape(document: Document, tags: Sequence[Tag] = ()) -> dict[str, Any]:
     return {
         "id": document.id,
         "knowledge_base_id": document.kb_id,
@@ -61,15 +62,44 @@ def document_shape(document: Document) -> dict[str, Any]:
         "revision": document.revision,
         "chunk_count": document.chunk_count,
         "bytes": document.bytes,
+        "tags": [{"id": tag.id, "name": tag.name} for tag in tags],
         "progress": {"stage": document.stage, "done": document.done, "total": document.total},
         "created_at": document.created_at,
         "updated_at": document.updated_at,
     }
 
 
+def tag_shape(tag: Tag) -> dict[str, Any]:
+    return {
+        "id": tag.id,
+        "knowledge_base_id": tag.kb_id,
+        "name": tag.name,
+        "document_count": tag.document_count,
+    }
+
+
+def faq_shape(entry: FaqEntry) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "knowledge_base_id": entry.kb_id,
+        "question": entry.question,
+        "similar_questions": [*entry.similar_questions],
+        "negative_questions": [*entry.negative_questions],
+        "answers": [*entry.answers],
+        "answer_strategy": entry.answer_strategy,
+        "tags": [*entry.tags],
+        "enabled": entry.enabled,
+        "revision": entry.revision,
+        "created_at": entry.created_at,
+        "updated_at": entry.updated_at,
+    }
+
+
 def chunk_shape(chunk: Chunk) -> dict[str, Any]:
     return {
         "id": chunk.id,
+        "knowledge_base_id": chunk.kb_id,
+        "knowledge_id": chunk.document_id,
         "chunk_index": chunk.chunk_index,
         "content": chunk.text,
         "kind": chunk.kind,
@@ -78,5 +108,6 @@ def chunk_shape(chunk: Chunk) -> dict[str, Any]:
         "section": chunk.section,
         "parent_chunk_id": chunk.parent_chunk_id,
         "chunk_revision": chunk.revision,
+        "revision": chunk.revision,
         "enabled": chunk.enabled,
     }

@@ -15,6 +15,8 @@ from ..checkpoints.retention import Retention
 from ..checkpoints.runs import Runs
 from ..checkpoints.sessions import Sessions
 from ..context import ChatModel, Context, Embedder, Emitter, Reranker
+from ..ingest.editing import ChunkEdits
+from ..ingest.faq import Faq
 from ..ingest.pipeline import Ingestion
 from ..models.chat import ChatModels
 from ..prompts.loader import PromptLibrary
@@ -43,6 +45,8 @@ class Stack:
     erasure: Erasure
     catalogue: SqliteCatalogue
     ingestion: Ingestion
+    faq: Faq
+    edits: ChunkEdits
     embedder: Embedder
     prompts: PromptLibrary
     chats: ChatModels

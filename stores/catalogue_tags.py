@@ -10,7 +10,7 @@ from ..context import Tag
 from ..errors import BadRequest, Conflict, NotFound
 from ..ids import new_id
 from ..text.labels import good_label, label_key
-from .catalogue_file import CatalogueFile, document_in, ids_in, kb_in, raise_version, storable
+from .catalogue_file import CatalogueFile, document_in, ids_in, kb_in, raise_version, storable, window
 
 MOST_TAGS = 50  # of one document
 
@@ -63,12 +63,14 @@ class TagTables(CatalogueFile):
         )
         return {tag.id: tag for tag in map(_to_tag, rows)}
 
-    async def list_tags(self, kb_id: str) -> list[Tag]:
-        """By name."""
-        return [
-            _to_tag(row)
-            for row in await self._rows(f"{TAG_ROWS} where kb_id = ? order by name_key, id", kb_id)
-        ]
+    async def list_tags(self, kb_id: str, *, page: int = 1, page_size: int = 20) -> tuple[list[Tag], int]:
+        """By name, with the number of all."""
+        rows = await self._rows(
+            f"{TAG_ROWS} where kb_id = ? order by name_key, id limit ? offset ?",
+            kb_id,
+            *window(page, page_size),
+        )
+        return [_to_tag(row) for row in rows], await self._count("from tags where kb_id = ?", kb_id)
 
     async def set_document_tags(self, document_id: str, tag_ids: Sequence[str]) -> None:
         """In one transaction: these tags and no others, the KB a version on.

@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from ..context import IndexEntry
 from ..errors import Conflict, NotFound
-from .chunking import search_text
-from .formats import stem_of
+from .entries import entry_text
 from .pipeline import Ingestion
 from .ports import ClearableVectors, RewritableCatalogue, RewritableKeywords
 
@@ -57,13 +56,14 @@ class ErasedDocuments:
     async def _entries(self, kb_id: str) -> AsyncIterator[Sequence[IndexEntry]]:
         ids = sorted(await self._catalogue.chunk_ids(kb_id))
         for start in range(0, len(ids), BATCH):
-            chunks = (await self._catalogue.chunks(ids[start : start + BATCH])).values()
+            chunks = (await self._catalogue.indexed_chunks(ids[start : start + BATCH])).values()
             documents = await self._catalogue.documents([*{chunk.document_id for chunk in chunks}])
             yield [
                 IndexEntry(
-                    chunk_id=chunk.id,
+                    chunk_id=chunk.indexed_as,
                     document_id=chunk.document_id,
-                    text=search_text(chunk, stem_of(documents[chunk.document_id].title)),
+                    text=entry_text(chunk, documents[chunk.document_id].title),
+                    kind=chunk.kind,
                 )
                 for chunk in chunks
                 if chunk.document_id in documents

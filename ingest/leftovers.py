@@ -15,13 +15,13 @@ async def clear_unused_originals(catalogue: DocumentCatalogue, files: Originals)
 
 async def clear_leftovers(
     catalogue: DocumentCatalogue, vectors: VectorIndex, keywords: KeywordIndex, *, model: str
-) -> list[str]:
+) -> dict[str, list[str]]:
     """Remove index entries whose knowledge base or chunk is not in the catalogue.
 
-    Returns the documents with chunks that an index lacks (its folder was lost, or restored from an
-    older copy): they are to be worked through again. Nobody may be indexing meanwhile.
+    Returns by knowledge base the entries that an index lacks (its folder was lost, or restored from an
+    older copy): they are to be made again. Nobody may be indexing meanwhile.
     """
-    incomplete: dict[str, None] = {}
+    lost: dict[str, list[str]] = {}
     kbs = await _kbs(catalogue)
     await vectors.keep_only({kb.id for kb in kbs})
     await keywords.keep_only({kb.id for kb in kbs})
@@ -34,9 +34,8 @@ async def clear_leftovers(
         if extra := in_keywords - known:
             await keywords.delete(kb.id, [*extra])
         if kb.embedding_model == model and (lacking := known - (in_vectors & in_keywords)):
-            chunks = await catalogue.chunks([*lacking])
-            incomplete.update(dict.fromkeys(chunk.document_id for chunk in chunks.values()))
-    return [*incomplete]
+            lost[kb.id] = sorted(lacking)
+    return lost
 
 
 async def _kbs(catalogue: DocumentCatalogue) -> list[KnowledgeBase]:

@@ -23,9 +23,10 @@ from ..context import (
     VectorIndex,
     require_same_model,
 )
-from ..errors import HeadraceError, NotFound, TooLarge, Unreadable
+from ..errors import Conflict, HeadraceError, NotFound, TooLarge, Unreadable
 from ..settings import Settings
-from .chunking import Chunks, chunk, search_text
+from .chunking import Chunks, chunk
+from .entries import EMBED_BATCH, embedded
 from .formats import (
     MEDIA_TYPES,
     SUFFIXES,
@@ -34,7 +35,6 @@ from .formats import (
     clean_title,
     format_of,
     format_of_media_type,
-    stem_of,
     suffix_of,
 )
 from .leftovers import clear_leftovers, clear_unused_originals
@@ -43,8 +43,8 @@ from .parsed import Parsed
 from .ports import DocumentCatalogue, Originals
 
 ENDED: tuple[DocumentStatus, ...] = ("ready", "failed")
-EMBED_BATCH = 16  # a question asked meanwhile waits for one batch at most
 INDEX_BATCH = 500
+LOST_BATCH = 100
 MARKDOWN_SIGNS = re.compile(r"^(?:#{1,6}\s+\S|```|\|.*\|\s*\n\|?\s*:?-{2,})", re.MULTILINE)
 
 T = TypeVar("T")
@@ -88,6 +88,7 @@ class Ingestion:
         self._parser = parser
         self._limit_mb = settings.upload_limit_mb
         self._queue: deque[str] = deque()
+        self._lost: deque[tuple[str, Sequence[str]]] = deque()  # what an index is to be given again, by KB
         self._filled = anyio.Event()
         self._changed: dict[str, anyio.Event] = {}
         self._superseded: dict[str, set[str]] = {}  # originals to drop once their replacement is published
@@ -120,8 +121,10 @@ class Ingestion:
         """Work until cancelled."""
         await self._tidy()
         while True:
-            while self._queue:
-                await self._work(self._queue.popleft())
+            while self._queue or self._lost:
+                await self._restore()
+                if self._queue:
+                    await self._work(self._queue.popleft())
             self._filled = anyio.Event()
             await self._filled.wait()
 
@@ -133,13 +136,36 @@ class Ingestion:
                     await self._remove(document)
                 await clear_unused_originals(self._catalogue, self._files)
             async with self.indexing:
-                incomplete = await clear_leftovers(
+                lost = await clear_leftovers(
                     self._catalogue, self._vectors, self._keywords, model=self._embedder.model
                 )
-            for document_id in incomplete:
-                self._enqueue(document_id)
+            self._lost.extend((kb_id, batch) for kb_id in lost for batch in _batches(lost[kb_id], LOST_BATCH))
         except HeadraceError:
             log.exception("what a crash may have left could not be cleared")
+
+    async def _restore(self) -> None:
+        """Make some of the entries again that an index has lost, from what the catalogue has: texts that were
+        edited stay so. Between two documents, which need not wait for all of them."""
+        if not self._lost:
+            return
+        kb_id, ids = self._lost.popleft()
+        try:
+            kb = await self._catalogue.get_kb(kb_id)
+            chunks = await self._catalogue.indexed_chunks(ids)
+            homes = await self._catalogue.documents([*{chunk.document_id for chunk in chunks.values()}])
+            titles = {document.id: document.title for document in homes.values()}
+            there = [chunk for chunk in chunks.values() if chunk.document_id in titles]
+            entries = await embedded(there, titles, self._embedder)
+            async with self.indexing:
+                # Documents may have been deleted or published anew while this was embedded.
+                known = await self._catalogue.chunk_ids(kb.id)
+                entries = [entry for entry in entries if entry.chunk_id in known]
+                await self._vectors.add(kb.id, kb.embedding_model, entries)
+                await self._keywords.add(kb.id, entries)
+        except NotFound:
+            log.info("a knowledge base is gone before its index was made again", extra={"kb_id": kb_id})
+        except HeadraceError:
+            log.exception("what an index has lost could not be made again", extra={"kb_id": kb_id})
 
     # --- what comes in ---
 
@@ -148,8 +174,9 @@ class Ingestion:
 
         The same bytes again give the document that is there (`ready` at once if it was); other bytes
         under a name that is there replace that document. Raises UnsupportedFormat, Unreadable for an
-        empty file, TooLarge, and Conflict `embedding_model_mismatch`.
+        empty file, TooLarge, and Conflict `embedding_model_mismatch` or `faq_kb`.
         """
+        _refuse_faq(kb)
         require_same_model(kb, self._embedder.model)
         size = await _size(content)
         self._refuse_size(name, size)
@@ -158,6 +185,7 @@ class Ingestion:
 
     async def add_text(self, kb: KnowledgeBase, *, title: str, text: str) -> Document:
         """As `add`, for text that was typed or pasted: Markdown where it looks like it."""
+        _refuse_faq(kb)
         require_same_model(kb, self._embedder.model)
         content = text.encode("utf-8", "replace")
         self._refuse_size(title, len(text.strip()) and len(content))
@@ -342,16 +370,10 @@ class Ingestion:
         return chunks
 
     async def _embedded(self, document: Document, children: Sequence[Chunk]) -> list[IndexEntry]:
-        title = stem_of(document.title)
         entries: list[IndexEntry] = []
         for batch in _batches(children, EMBED_BATCH):
             await self._tell(document.id, "processing", "embed", len(entries), len(children))
-            texts = [search_text(child, title) for child in batch]
-            embedded = await self._embedder.embed_passages(texts)
-            for child, text, vector in zip(batch, texts, embedded, strict=True):
-                entries.append(
-                    IndexEntry(chunk_id=child.id, document_id=document.id, text=text, vector=vector)
-                )
+            entries += await embedded(batch, {document.id: document.title}, self._embedder)
         return entries
 
     async def _index(
@@ -417,6 +439,15 @@ class Ingestion:
 
 def _cut(document: Document, parsed: Parsed) -> Chunks:
     return chunk(parsed, kb_id=document.kb_id, document_id=document.id, revision=document.revision + 1)
+
+
+def _refuse_faq(kb: KnowledgeBase) -> None:
+    if kb.kind == "faq":
+        raise Conflict(
+            f"Knowledge base {kb.name!r} holds FAQ entries: add entries, or import a file of them.",
+            code="faq_kb",
+            details={"knowledge_base_id": kb.id},
+        )
 
 
 def _text_format(title: str, text: str) -> Format:

@@ -26,7 +26,7 @@ OURS = {
     "checkpoints": VALUES | {"ids", "databases", "migrations"},
     "stores": VALUES | {"text", "ids", "databases", "migrations"},
     "models": VALUES | {"text", "settings"},
-    "ingest": VALUES | {"text", "settings"},
+    "ingest": VALUES | {"text", "settings", "ids"},
 }
 # Where a stage would otherwise reach past the protocols of context.py to a store, a model or the web.
 OTHERS = {

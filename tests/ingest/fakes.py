@@ -148,8 +148,11 @@ class MemoryCatalogue:
         del self.rows[document_id]
         return [id for id in self._ids_of(document_id) if self.stored.pop(id)]
 
-    async def chunks(self, ids: Sequence[str]) -> Mapping[str, Chunk]:
-        return {id: self.stored[id] for id in ids if id in self.stored}
+    async def documents(self, ids: Sequence[str]) -> Mapping[str, Document]:
+        return {id: self.rows[id] for id in ids if id in self.rows}
+
+    async def indexed_chunks(self, entry_ids: Sequence[str]) -> Mapping[str, Chunk]:
+        return {id: self.stored[id] for id in entry_ids if id in self.stored}
 
     async def chunk_ids(self, kb_id: str) -> set[str]:
         return {chunk.id for chunk in self.stored.values() if chunk.kb_id == kb_id and chunk.kind != "parent"}

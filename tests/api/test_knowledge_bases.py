@@ -47,7 +47,6 @@ def test_deleting_takes_the_documents_along(client: httpx.Client) -> None:
         ({"name": "x" * 101}, 400, "malformed"),
         ({"name": "x", "colour": "red"}, 400, "malformed"),
         ({"name": "x", "kind": "wiki"}, 400, "malformed"),
-        ({"name": "x", "kind": "faq"}, 422, "not_supported"),
         ({"name": "x", "settings": {"rerank_top_k": "many"}}, 422, "bad_setting"),
         ({"name": "x", "settings": {"nonsense": 1}}, 422, "bad_setting"),
     ],

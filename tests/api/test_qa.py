@@ -181,7 +181,7 @@ def test_a_run_tells_its_status_and_its_events(client: httpx.Client, events: lis
         ({"query": "", "images": [{"url": "http://a/b.png"}]}, 422, "not_supported"),
         ({"query": "x", "attachments": [{"name": "a", "text": "b"}]}, 422, "not_supported"),
         ({"query": "x", "web_search_enabled": True}, 422, "not_supported"),
-        ({"query": "x", "tag_ids": ["t"]}, 422, "not_supported"),
+        ({"query": "x", "tag_ids": ["t"]}, 404, "tag_not_found"),
         ({"query": "x", "settings": {"rerank_top_k": 0}}, 422, "bad_setting"),
         ({"query": "x", "settings": {"nonsense": 1}}, 422, "bad_setting"),
         ({"query": "x", "settings": {"rerank_top_k": True}}, 422, "bad_setting"),

@@ -14,7 +14,7 @@ from ..text.cleaning import clean_passage
 from .reporting.calls import recorded
 from .reporting.departures import departed, with_scores
 from .reporting.warn import warn
-from .searching.diversity import maximal_marginal_relevance, without_near_duplicates
+from .reranking.diversity import maximal_marginal_relevance, without_near_duplicates
 from .stage import stage
 
 # The threshold is lowered once when nothing passes; the best one is kept if it is not hopeless.

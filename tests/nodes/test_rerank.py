@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 
 from headrace.errors import DependencyFailed
 from headrace.nodes.rerank import above_threshold, rerank, with_composite
-from headrace.nodes.searching.diversity import maximal_marginal_relevance, stretched, without_near_duplicates
+from headrace.nodes.reranking.diversity import maximal_marginal_relevance, stretched, without_near_duplicates
 from headrace.state import Update
 
 from ..fakes import FakeReranker, World, a_chunk, a_hit, asked

@@ -1,0 +1,1 @@
+"""What rerank is made of: values in, values out, but for `judging`, which asks the model."""

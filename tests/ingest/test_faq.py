@@ -345,6 +345,35 @@ async def test_an_index_that_fails_leaves_everything_as_it_was(place: Place) -> 
     assert await place.version(kb.id) == kb.version + 1
 
 
+async def test_changes_that_come_at_once_leave_one_of_them_whole(place: Place) -> None:
+    kb = await a_faq_kb(place)
+    made = await place.faq.add(kb.id, LEAVE)
+    outcomes: list[str] = []
+
+    async def add() -> None:
+        try:
+            await place.faq.add(kb.id, GATE)
+            outcomes.append("made")
+        except Conflict as refused:
+            outcomes.append(refused.code)
+
+    async def flip(enabled: bool) -> None:
+        await place.faq.set_enabled(kb.id, [made.id], enabled)
+
+    async def rewrite(number: int) -> None:
+        await place.faq.update(made.id, lambda draft: replace(draft, similar_questions=[f"第 {number} 问"]))
+
+    async with anyio.create_task_group() as group:
+        for number in range(4):
+            group.start_soon(add)
+            group.start_soon(flip, bool(number % 2))
+            group.start_soon(rewrite, number)
+    assert sorted(outcomes) == ["faq_question_taken"] * 3 + ["made"]
+    entry = await place.faq.get(made.id)
+    assert entry.revision == 5
+    assert len(await place.in_step(kb.id)) == 2 + 3 * entry.enabled
+
+
 Change = Callable[[Place, KnowledgeBase, FaqEntry], Awaitable[object]]
 CHANGES: dict[str, Change] = {
     "add": lambda place, kb, entry: place.faq.add(kb.id, GATE),

@@ -181,6 +181,7 @@ class RagState(Ask):
     hits: NotRequired[list[Hit]]  # collect_results
     ranked: NotRequired[list[Hit]]  # rerank, boost_wiki
     rerank_verdict: NotRequired[RerankVerdict]  # rerank
+    wiki_boosted: NotRequired[int]  # boost_wiki: how many hits it raised
     merged: NotRequired[list[Hit]]  # merge_chunks
     selected: NotRequired[list[Hit]]  # filter_top_k
     aliases: NotRequired[dict[str, str]]  # assemble_context: alias (c1) -> chunk id
@@ -210,6 +211,7 @@ class Update(TypedDict, total=False):
     hits: list[Hit]
     ranked: list[Hit]
     rerank_verdict: RerankVerdict
+    wiki_boosted: int
     merged: list[Hit]
     selected: list[Hit]
     aliases: dict[str, str]

@@ -1,13 +1,15 @@
 """The graph, in the order of the diagram in the README.
 
-load_history -> understand_query -> search_chunks -> collect_results -> rerank -> merge_chunks
--> filter_top_k -> assemble_context -> emit_references -> generate_answer | fallback -> finalize
+load_history -> understand_query -> search_chunks -> collect_results -> rerank -> boost_wiki
+-> merge_chunks -> filter_top_k -> assemble_context -> emit_references -> generate_answer | fallback
+-> finalize
 """
 
 from langgraph.graph import END, START, StateGraph
 
 from ..context import Context
 from ..nodes.assemble_context import assemble_context
+from ..nodes.boost_wiki import boost_wiki
 from ..nodes.collect_results import collect_results
 from ..nodes.emit_references import emit_references
 from ..nodes.fallback import fallback
@@ -32,6 +34,7 @@ def build() -> StateGraph[RagState, Context, Ask, RagState]:
     graph.add_node("search_chunks", search_chunks)
     graph.add_node("collect_results", collect_results)
     graph.add_node("rerank", rerank)
+    graph.add_node("boost_wiki", boost_wiki)
     graph.add_node("merge_chunks", merge_chunks)
     graph.add_node("filter_top_k", filter_top_k)
     graph.add_node("assemble_context", assemble_context)
@@ -46,6 +49,7 @@ def build() -> StateGraph[RagState, Context, Ask, RagState]:
     graph.add_edge("search_chunks", "collect_results")
     graph.add_conditional_edges("collect_results", route_results)
     graph.add_conditional_edges("rerank", route_evidence)
+    graph.add_edge("boost_wiki", "merge_chunks")
     graph.add_edge("merge_chunks", "filter_top_k")
     graph.add_edge("filter_top_k", "assemble_context")
     graph.add_edge("assemble_context", "emit_references")
@@ -64,13 +68,15 @@ def build_search() -> StateGraph[RagState, Context, Ask, RagState]:
     graph.add_node("search_chunks", search_chunks)
     graph.add_node("collect_results", collect_results)
     graph.add_node("rerank", rerank)
+    graph.add_node("boost_wiki", boost_wiki)
     graph.add_node("merge_chunks", merge_chunks)
     graph.add_node("filter_top_k", filter_top_k)
 
     graph.add_edge(START, "search_chunks")
     graph.add_edge("search_chunks", "collect_results")
     graph.add_conditional_edges("collect_results", route_results, {"rerank": "rerank", "fallback": END})
-    graph.add_conditional_edges("rerank", route_evidence, {"merge_chunks": "merge_chunks", "fallback": END})
+    graph.add_conditional_edges("rerank", route_evidence, {"boost_wiki": "boost_wiki", "fallback": END})
+    graph.add_edge("boost_wiki", "merge_chunks")
     graph.add_edge("merge_chunks", "filter_top_k")
     graph.add_edge("filter_top_k", END)
 

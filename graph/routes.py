@@ -21,5 +21,5 @@ def route_results(state: RagState) -> Literal["rerank", "fallback"]:
     return "rerank" if state.get("hits") else "fallback"
 
 
-def route_evidence(state: RagState) -> Literal["merge_chunks", "fallback"]:
-    return "merge_chunks" if state.get("ranked") else "fallback"
+def route_evidence(state: RagState) -> Literal["boost_wiki", "fallback"]:
+    return "boost_wiki" if state.get("ranked") else "fallback"

@@ -28,6 +28,7 @@ STAGES = [
     "search_chunks",
     "collect_results",
     "rerank",
+    "boost_wiki",
     "merge_chunks",
     "filter_top_k",
     "assemble_context",
@@ -109,7 +110,7 @@ def test_events_are_those_of_the_log_and_replay_tells_them_again(told: dict[str,
 
 def test_each_checkpoint_names_the_stage_it_was_written_after_and_what_comes_next(run: Run) -> None:
     assert [one.stage for one in run.checkpoints if one.stage] == STAGES
-    assert [one.next for one in run.checkpoints if one.stage == "rerank"] == [["merge_chunks"]]
+    assert [one.next for one in run.checkpoints if one.stage == "rerank"] == [["boost_wiki"]]
     times = [one.created_at for one in run.checkpoints]
     assert times == sorted(times)
 

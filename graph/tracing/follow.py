@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from ...nodes.boost_wiki import MARK as WIKI_BOOST
 from .candidates import CHANNELS
 from .shapes import Candidate, Step, Trace
 
@@ -10,6 +11,7 @@ GIVEN: Mapping[str, tuple[str, str]] = {
     "search_chunks": ("fused", "fused"),
     "collect_results": ("collected", "fused"),
     "rerank": ("reranked", "composite"),
+    "boost_wiki": ("reranked", "composite"),
     "merge_chunks": ("merged", "composite"),
     "filter_top_k": ("merged", "final"),
     "assemble_context": ("selected", "final"),
@@ -38,6 +40,8 @@ def _steps(trace: Trace, candidates: Mapping[str, Candidate], chunk_id: str) -> 
             if holder not in candidates:
                 return
             one = candidates[holder]
+        elif name == "boost_wiki" and WIKI_BOOST not in one["marks"]:
+            continue  # what it leaves as it is needs no line
         elif name in GIVEN and GIVEN[name][0] in one["ranks"]:
             place, score = GIVEN[name]
             yield _step(name, one, one["scores"][score], _kept(name, one), place=one["ranks"][place])
@@ -74,6 +78,8 @@ def _kept(name: str, one: Candidate) -> str:
             return f"kept: the model gave it {scores['rerank']:.4g}"
         case "rerank":
             return "kept, no model judged it"
+        case "boost_wiki":
+            return "raised: it is of a wiki"
         case "merge_chunks" if one["match_type"] == "history":
             return "taken from the last answer"
         case "merge_chunks":

@@ -21,6 +21,7 @@ SMALL = frozenset(
         "intent",
         "uses_history",
         "rerank_verdict",
+        "wiki_boosted",
         "budget",
         "usage",
         "model",
@@ -57,6 +58,9 @@ PARTS: Mapping[str, Part] = {
     "collect_results": Part(reads=("chunk_hits",), writes=("hits",), hits_in="chunk_hits", hits_out="hits"),
     "rerank": Part(
         reads=(*_QUESTION, "hits"), writes=("ranked", "rerank_verdict"), hits_in="hits", hits_out="ranked"
+    ),
+    "boost_wiki": Part(
+        reads=("request", "ranked"), writes=("wiki_boosted", "ranked"), hits_in="ranked", hits_out="ranked"
     ),
     "merge_chunks": Part(
         reads=(*_QUESTION, "history", "ranked", "rerank_verdict"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 from langchain_core.runnables import RunnableConfig
+from langgraph.graph import StateGraph
 
 from headrace.checkpoints.events import EventLog, RunEmitter
 from headrace.checkpoints.forks import Forks
@@ -19,7 +20,7 @@ from headrace.checkpoints.sessions import Message, Sessions
 from headrace.checkpoints.texts import KeptTexts
 from headrace.context import ChatOptions, ChatPiece, ChatPrompt, Context, Scored
 from headrace.graph.build import build
-from headrace.state import Asked
+from headrace.state import Ask, Asked, RagState
 from headrace.stores.passages import RunPassages
 
 from ..fakes import PROMPTS, FakeEmbedder, FakeReranker, FakeVectors, ScriptedChat, World, a_chunk
@@ -113,7 +114,11 @@ def thread(run_id: str) -> RunnableConfig:
 
 @asynccontextmanager
 async def a_library(
-    folder: Path, *, runs_type: type[Runs] = Runs, forks_type: type[Forks] = Forks
+    folder: Path,
+    *,
+    runs_type: type[Runs] = Runs,
+    forks_type: type[Forks] = Forks,
+    graph: StateGraph[RagState, Context, Ask, RagState] | None = None,
 ) -> AsyncGenerator[Library]:
     await anyio.Path(folder).mkdir(exist_ok=True)
     used: list[str] = []
@@ -129,14 +134,14 @@ async def a_library(
             given = world.context(chat=chat, reranker=reranker)
             return replace(given, emit=emit, messages=sessions, passages=passages, prompts=own)
 
-        graph = build().compile(checkpointer=JournalSaver(journal))
-        runs = runs_type(journal, events, sessions, graph, make_context)
-        forks = forks_type(journal, graph, runs)
+        compiled = (graph or build()).compile(checkpointer=JournalSaver(journal))
+        runs = runs_type(journal, events, sessions, compiled, make_context)
+        forks = forks_type(journal, compiled, runs)
         yield Library(
             journal=journal,
             events=events,
             sessions=sessions,
-            graph=graph,
+            graph=compiled,
             runs=runs,
             forks=forks,
             used=used,

@@ -35,6 +35,7 @@ STAGES = [
     "search_chunks",
     "collect_results",
     "rerank",
+    "boost_wiki",
     "merge_chunks",
     "filter_top_k",
     "assemble_context",

@@ -14,7 +14,7 @@ def test_mermaid_draws_every_edge_once() -> None:
 
 
 def test_conditional_stages_lead_only_where_their_routes_say() -> None:
-    assert [target for source, target in edges() if source == "rerank"] == ["merge_chunks", "fallback"]
+    assert [target for source, target in edges() if source == "rerank"] == ["boost_wiki", "fallback"]
 
 
 def test_the_picture_is_well_formed_and_names_every_stage() -> None:

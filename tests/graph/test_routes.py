@@ -40,4 +40,4 @@ def test_nothing_found_falls_back() -> None:
 
 def test_everything_rejected_falls_back() -> None:
     assert route_evidence({"request": asked(), "ranked": []}) == "fallback"
-    assert route_evidence({"request": asked(), "ranked": [a_hit()]}) == "merge_chunks"
+    assert route_evidence({"request": asked(), "ranked": [a_hit()]}) == "boost_wiki"

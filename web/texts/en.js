@@ -278,6 +278,7 @@ export const en = {
   "stage.search_chunks": "Search",
   "stage.collect_results": "Collect",
   "stage.rerank": "Rerank",
+  "stage.boost_wiki": "Prefer the wiki",
   "stage.merge_chunks": "Merge",
   "stage.filter_top_k": "Keep the best",
   "stage.assemble_context": "Assemble the context",

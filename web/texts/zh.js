@@ -278,6 +278,7 @@ export const zh = {
   "stage.search_chunks": "检索",
   "stage.collect_results": "汇总",
   "stage.rerank": "重排",
+  "stage.boost_wiki": "优先百科",
   "stage.merge_chunks": "合并",
   "stage.filter_top_k": "择优",
   "stage.assemble_context": "组装上下文",

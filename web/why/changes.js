@@ -7,6 +7,7 @@ export const ORDER = [
   "search_chunks",
   "collect_results",
   "rerank",
+  "boost_wiki",
   "merge_chunks",
   "filter_top_k",
   "assemble_context",

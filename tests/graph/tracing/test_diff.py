@@ -144,3 +144,16 @@ async def test_one_that_was_merged_goes_on_as_the_hit_it_is_part_of() -> None:
 
 async def test_a_chunk_that_was_never_found_has_no_way() -> None:
     assert follow(await a_trace(), "nowhere") == []
+
+
+async def test_what_the_wiki_boost_raised_says_so_on_its_way() -> None:
+    world = World()
+    await world.add(
+        a_chunk("w", "年假 condenser", kind="wiki", document_id="wiki"), a_chunk("t", "condenser")
+    )
+    trace = await traced(world.context(), "condenser", wiki_enabled=True)
+    told = {id: [step["happened"] for step in follow(trace, id)] for id in ("w", "t")}
+    assert "raised: it is of a wiki" in told["w"]
+    assert "raised: it is of a wiki" not in told["t"]
+    [boost] = [one for one in trace["stages"] if one["stage"] == "boost_wiki"]
+    assert (boost["output"], boost["hits_in"], boost["hits_out"]) == ({"wiki_boosted": 1}, 2, 2)

@@ -15,6 +15,7 @@ from headrace.graph.tracing.recorded import Origin, state_of
 from headrace.graph.tracing.stages import PARTS
 from headrace.graph.tracing.trace import build_trace
 from headrace.nodes.assemble_context import assemble_context
+from headrace.nodes.boost_wiki import boost_wiki
 from headrace.nodes.collect_results import collect_results
 from headrace.nodes.emit_references import emit_references
 from headrace.nodes.fallback import fallback
@@ -39,6 +40,7 @@ NODES: dict[str, Node] = {
     "search_chunks": search_chunks,
     "collect_results": collect_results,
     "rerank": rerank,
+    "boost_wiki": boost_wiki,
     "merge_chunks": merge_chunks,
     "filter_top_k": filter_top_k,
     "assemble_context": assemble_context,

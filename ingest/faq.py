@@ -89,14 +89,14 @@ class Faq:
         page_size: int = 20,
     ) -> tuple[Sequence[FaqEntry], int]:
         """Newest first, with the number of all that match; `search` looks into questions and answers."""
-        kb = await self._kb(kb_id)
+        kb = await self._kb(kb_id, writing=False)
         return await self._catalogue.list_faq(
             kb.id, search=search, tag_id=tag_id, enabled=enabled, page=page, page_size=page_size
         )
 
     async def ids(self, kb_id: str) -> Sequence[str]:
         """All entries of a knowledge base, oldest first."""
-        return await self._catalogue.faq_ids((await self._kb(kb_id)).id)
+        return await self._catalogue.faq_ids((await self._kb(kb_id, writing=False)).id)
 
     async def add(self, kb_id: str, draft: FaqDraft) -> FaqEntry:
         """A new entry; Conflict where one of its questions is already one of another entry."""

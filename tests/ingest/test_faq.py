@@ -39,7 +39,7 @@ async def a_faq_kb(place: Place, name: str = "问答 FAQ") -> KnowledgeBase:
 
 async def found(place: Place, kb: KnowledgeBase, query: str) -> list[str]:
     """The ids of the entries that the words of a query lead to, by their questions and answers."""
-    scored = await place.keywords.search(kb.id, query, limit=50)
+    scored = await place.keywords.search([kb.id], query, limit=50)
     chunks = await place.catalogue.indexed_chunks([one.chunk_id for one in scored])
     return [*dict.fromkeys(chunk.document_id for chunk in chunks.values())]
 
@@ -327,6 +327,7 @@ async def test_documents_and_entries_do_not_mix(place: Place) -> None:
     other_model = await place.catalogue.create_kb(name="m", kind="faq", embedding_model="another")
     with pytest.raises(Conflict):
         await place.faq.add(other_model.id, LEAVE)
+    assert await place.faq.list(other_model.id) == ([], 0)  # reading needs no model
 
 
 async def test_an_index_that_fails_leaves_everything_as_it_was(place: Place) -> None:

@@ -177,6 +177,7 @@ class RagState(Ask):
     intent: NotRequired[Intent]  # understand_query
     uses_history: NotRequired[bool]  # understand_query
     translations: NotRequired[dict[str, str]]  # understand_query: the rewrite in other languages, by language
+    variants: NotRequired[list[str]]  # search_chunks: other words that it looked for too
     chunk_hits: NotRequired[list[Hit]]  # search_chunks
     hits: NotRequired[list[Hit]]  # collect_results
     ranked: NotRequired[list[Hit]]  # rerank, boost_wiki
@@ -207,6 +208,7 @@ class Update(TypedDict, total=False):
     intent: Intent
     uses_history: bool
     translations: dict[str, str]
+    variants: list[str]
     chunk_hits: list[Hit]
     hits: list[Hit]
     ranked: list[Hit]

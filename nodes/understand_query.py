@@ -1,11 +1,14 @@
 """A question that stands on its own, and what kind of answer it asks for."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
 from ..context import ChatMessage, ChatModel, ChatOptions, ChatPrompt, Context, Prompts, Tokens
 from ..errors import HeadraceError
+from ..prompts.loader import LANGUAGE_NAMES
 from ..state import Asked, ModelCall, RagState, StageWarning, Turn, Update
 from ..text.similarity import jaccard, normalise
 from .answering.citations import without_tags
@@ -14,6 +17,7 @@ from .answering.fencing import neutralised
 from .reporting.calls import recorded
 from .reporting.warn import warn
 from .reporting.window import window
+from .searching.languages import foreign, spoken
 from .stage import stage
 from .understanding.parse import parse_understanding
 from .understanding.rules import Understood, small_talk, understand_by_rules
@@ -25,6 +29,7 @@ REWRITE_TURNS = 3  # turns shown to the model that rewrites
 REWRITE_ANSWER = 600  # characters of each earlier answer
 UNREADABLE = "unreadable_rewrite"
 REWRITE_OPTIONS = ChatOptions(temperature=0, max_tokens=400)
+TRANSLATION_TOKENS = 200  # more of them, for each language
 
 
 @stage
@@ -34,13 +39,14 @@ async def understand_query(state: RagState, runtime: Runtime[Context]) -> Update
         understood, calls, warnings = await understand(asked, history, context)
         understood = settled(understood, asked, history, context.tokens)
         result |= {"intent": understood.intent, "rewritten": understood.rewritten}
-    return {
+    update: Update = {
         "rewritten_query": understood.rewritten,
         "intent": understood.intent,
         "uses_history": understood.uses_history,
         "calls": calls,
         "warnings": warnings,
     }
+    return {**update, "translations": dict(understood.translations)} if understood.translations else update
 
 
 async def understand(
@@ -49,13 +55,23 @@ async def understand(
     """By the model that is set for it, then by the chat model, then unchanged; by rules where none is set."""
     if context.understand is None or not asked["enable_rewrite"]:
         return understand_by_rules(asked["query"], history, rewrite=asked["enable_rewrite"]), [], []
-    models = [context.understand]
-    if context.chat.generates and context.chat.name != context.understand.name:
+    languages = foreign(spoken(await context.catalogue.languages(asked["kb_ids"])), asked["query"])
+    understood, calls, warnings = await _by_models(asked, history, languages, context)
+    # The empty ones say in a trace what the models were asked for.
+    translations = {language: understood.translations.get(language, "") for language in languages}
+    return replace(understood, translations=translations), calls, warnings
+
+
+async def _by_models(
+    asked: Asked, history: Sequence[Turn], languages: Sequence[str], context: Context
+) -> tuple[Understood, list[ModelCall], list[StageWarning]]:
+    models = [model for model in [context.understand] if model]
+    if context.chat.generates and context.chat.name not in [model.name for model in models]:
         models.append(context.chat)
     calls: list[ModelCall] = []
     warnings: list[StageWarning] = []
     for model in models:
-        understood, warning = await _ask(model, asked, history, context, calls)
+        understood, warning = await _ask(model, asked, history, languages, context, calls)
         if understood:
             return guarded(understood, asked["query"], history), calls, warnings
         warnings.extend([warning] if warning else [])
@@ -84,9 +100,7 @@ def settled(understood: Understood, asked: Asked, history: Sequence[Turn], token
     repeated = intent not in RETRIEVAL_INTENTS and not small_talk(query) and repeats(query, history, tokens)
     if not missing and not repeated:
         return understood
-    return Understood(
-        rewritten=understood.rewritten, intent="kb_search", uses_history=understood.uses_history
-    )
+    return replace(understood, intent="kb_search")
 
 
 def repeats(query: str, history: Sequence[Turn], tokens: Tokens) -> bool:
@@ -100,14 +114,20 @@ def repeats(query: str, history: Sequence[Turn], tokens: Tokens) -> bool:
 
 
 async def _ask(
-    model: ChatModel, asked: Asked, history: Sequence[Turn], context: Context, calls: list[ModelCall]
+    model: ChatModel,
+    asked: Asked,
+    history: Sequence[Turn],
+    languages: Sequence[str],
+    context: Context,
+    calls: list[ModelCall],
 ) -> tuple[Understood | None, StageWarning | None]:
-    prompt = rewrite_prompt(asked, history, context.prompts)
+    prompt = rewrite_prompt(asked, history, languages, context.prompts)
+    tokens = (REWRITE_OPTIONS.max_tokens or 0) + TRANSLATION_TOKENS * len(languages)
     try:
-        answer = await _answer(model, prompt, calls)
+        answer = await _answer(model, prompt, replace(REWRITE_OPTIONS, max_tokens=tokens), calls)
     except HeadraceError as error:
         return None, warn(context.emit, "understand_query", error.code, error.message)
-    understood = parse_understanding(without_thinking(answer), asked["query"])
+    understood = parse_understanding(without_thinking(answer), asked["query"], languages)
     if understood is None:
         calls[-1]["error"] = UNREADABLE
         message = "The rewriting model did not answer with the JSON it was asked for."
@@ -115,7 +135,7 @@ async def _ask(
     return understood, None
 
 
-async def _answer(model: ChatModel, prompt: ChatPrompt, calls: list[ModelCall]) -> str:
+async def _answer(model: ChatModel, prompt: ChatPrompt, options: ChatOptions, calls: list[ModelCall]) -> str:
     said: list[str] = []
     with recorded(
         calls,
@@ -124,7 +144,7 @@ async def _answer(model: ChatModel, prompt: ChatPrompt, calls: list[ModelCall]) 
         name=lambda: model.name,
         messages=prompt.messages,
     ) as call:
-        async for piece in model.stream(prompt, REWRITE_OPTIONS):
+        async for piece in model.stream(prompt, options):
             match piece.kind:
                 case "answer":
                     said.append(piece.text)
@@ -135,8 +155,16 @@ async def _answer(model: ChatModel, prompt: ChatPrompt, calls: list[ModelCall]) 
     return "".join(said)
 
 
-def rewrite_prompt(asked: Asked, history: Sequence[Turn], prompts: Prompts) -> ChatPrompt:
+def rewrite_prompt(
+    asked: Asked, history: Sequence[Turn], languages: Sequence[str], prompts: Prompts
+) -> ChatPrompt:
+    """`languages` are those that the question is asked for in besides its own."""
     language = asked["language"]
+    system = prompts.text("rewrite", language=language)
+    if languages:
+        fields = {one: f"({LANGUAGE_NAMES.get(one, one)})" for one in languages}
+        added = json.dumps(fields, ensure_ascii=False)
+        system += "\n\n" + prompts.text("rewrite", "translations", language=language, languages=added)
     user = prompts.text(
         "rewrite",
         "user",
@@ -145,10 +173,7 @@ def rewrite_prompt(asked: Asked, history: Sequence[Turn], prompts: Prompts) -> C
         query=neutralised(asked["query"]),
     )
     return ChatPrompt(
-        messages=[
-            ChatMessage(role="system", content=prompts.text("rewrite", language=language)),
-            ChatMessage(role="user", content=user),
-        ],
+        messages=[ChatMessage(role="system", content=system), ChatMessage(role="user", content=user)],
         question=asked["query"],
         language=language,
         intent="rewrite",

@@ -19,7 +19,7 @@ LONGEST_NAME = 60  # characters of a name that is shown back
 # What may stand in braces, by kind. Another name in braces is a spelling mistake that would reach the model.
 PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "system_prompt": frozenset(),
-    "rewrite": frozenset({"conversation", "query", "language"}),
+    "rewrite": frozenset({"conversation", "query", "language", "languages"}),
     "context_template": frozenset({"contexts", "query", "language", "current_time", "quoted"}),
     "fallback": frozenset({"query"}),
     "intent_prompts": frozenset(),

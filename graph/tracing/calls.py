@@ -66,7 +66,8 @@ def _messages(recorded: Recorded, stage: str, role: str) -> Sequence[ChatMessage
     state, prompts = recorded.state, recorded.prompts
     match stage, role:
         case "understand_query", "understand":
-            return rewrite_prompt(state["request"], state.get("history", []), prompts).messages
+            languages = [*state.get("translations", {})]
+            return rewrite_prompt(state["request"], state.get("history", []), languages, prompts).messages
         case "generate_answer", "chat":
             return render(state, _material(recorded), prompts).messages
         case "fallback", "chat":

@@ -20,6 +20,8 @@ SMALL = frozenset(
         "rewritten_query",
         "intent",
         "uses_history",
+        "translations",
+        "variants",
         "rerank_verdict",
         "wiki_boosted",
         "budget",
@@ -52,9 +54,11 @@ _PROMPT = ("request", "history", "rewritten_query", "intent", "uses_history", "s
 PARTS: Mapping[str, Part] = {
     "load_history": Part(reads=("request",), writes=("history",)),
     "understand_query": Part(
-        reads=("request", "history"), writes=("intent", "rewritten_query", "uses_history")
+        reads=("request", "history"), writes=("intent", "rewritten_query", "uses_history", "translations")
     ),
-    "search_chunks": Part(reads=_QUESTION, writes=("chunk_hits",), hits_out="chunk_hits"),
+    "search_chunks": Part(
+        reads=(*_QUESTION, "translations"), writes=("chunk_hits", "variants"), hits_out="chunk_hits"
+    ),
     "collect_results": Part(reads=("chunk_hits",), writes=("hits",), hits_in="chunk_hits", hits_out="hits"),
     "rerank": Part(
         reads=(*_QUESTION, "hits"), writes=("ranked", "rerank_verdict"), hits_in="hits", hits_out="ranked"

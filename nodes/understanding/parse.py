@@ -2,11 +2,12 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from ...state import Intent
 from .rules import Understood
+from .translations import translations_in
 
 INTENTS = frozenset(get_args(Intent))
 
@@ -16,11 +17,12 @@ _HISTORY_FIELDS = ("uses_history", "use_history", "depends_on_history")
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
 
 
-def parse_understanding(answer: str, query: str) -> Understood | None:
+def parse_understanding(answer: str, query: str, languages: Sequence[str] = ()) -> Understood | None:
     """The first JSON object in `answer`; None where there is none that says anything we can use.
 
     Fences, text around the object, trailing commas, single quotes around everything and other field
-    names are accepted. A rewrite that is empty or out of proportion is discarded.
+    names are accepted. A rewrite that is empty or out of proportion is discarded, and so is what is no
+    translation into one of the `languages` that were asked for.
     """
     said = _first_object(answer)
     if said is None:
@@ -36,6 +38,7 @@ def parse_understanding(answer: str, query: str) -> Understood | None:
         rewritten=rewritten,
         intent=intent or "kb_search",
         uses_history=rewritten != query if uses is None else bool(uses),
+        translations=translations_in(said, rewritten, languages),
     )
 
 

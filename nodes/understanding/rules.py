@@ -10,8 +10,8 @@ a superfluous word.
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ...state import Intent, Turn
 from ..answering.citations import cited_titles, without_tags
@@ -243,11 +243,15 @@ _ASKING_EN = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Understood:
-    """A question made complete. `rewritten` is the question itself where nothing was missing."""
+    """A question made complete. `rewritten` is the question itself where nothing was missing.
+
+    `translations` has the rewritten question by language; an empty one was asked for and not given.
+    """
 
     rewritten: str
     intent: Intent
     uses_history: bool
+    translations: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def understand_by_rules(query: str, history: Sequence[Turn], *, rewrite: bool = True) -> Understood:

@@ -11,7 +11,7 @@ from headrace.nodes.reporting.calls import messages_hash
 from headrace.nodes.understand_query import repeats, understand_query
 from headrace.state import Turn, Update
 
-from ..fakes import FakeTokens, ScriptedChat, World, a_turn, asked, usage_piece
+from ..fakes import FakeTokens, ScriptedChat, World, a_chunk, a_turn, asked, usage_piece
 
 pytestmark = pytest.mark.anyio
 
@@ -162,3 +162,64 @@ def test_a_question_repeats_another_by_its_words() -> None:
     history = [a_turn("What is the travel policy for staff?")]
     assert repeats("what is the travel-policy for staff", history, FakeTokens())
     assert not repeats("What is the travel policy for guests?", history, FakeTokens())
+
+
+async def two_languages() -> World:
+    world = World()
+    await world.add(a_chunk("zh", "营业额为十亿元"), a_chunk("en", "The revenue was one billion"))
+    return world
+
+
+def translating(**fields: Any) -> ScriptedChat:
+    said = {"rewrite_query": "2021年的营业额是多少？", "intent": "kb_search", **fields}
+    return ScriptedChat([json.dumps(said, ensure_ascii=False)])
+
+
+async def test_the_question_is_asked_for_in_the_other_language_of_the_knowledge_bases_by_the_same_call() -> (
+    None
+):
+    model = translating(translations={"en": "What was the revenue in 2021?"})
+    update = await understand(await two_languages(), models={"understand": model})
+    assert update.get("translations") == {"en": "What was the revenue in 2021?"}
+    assert update.get("rewritten_query") == "2021年的营业额是多少？"
+    assert len(model.prompts) == 1
+    assert '"translations": {"en": "(English)"}' in model.prompts[0].messages[0].content
+
+
+async def test_with_texts_in_one_language_no_translation_is_asked_for() -> None:
+    world, model = World(), translating(translations={"en": "What was the revenue in 2021?"})
+    await world.add(a_chunk("zh", "营业额为十亿元"))
+    update = await understand(world, models={"understand": model})
+    assert "translations" not in update
+    assert "translations" not in model.prompts[0].messages[0].content
+
+
+async def test_a_question_in_another_language_than_all_texts_is_translated() -> None:
+    world, model = (
+        World(),
+        translating(rewrite_query="How much leave?", translations={"zh": "年假有多少天？"}),
+    )
+    await world.add(a_chunk("zh", "年假十五天"))
+    update = await understand(world, "How much leave?", history=[], models={"understand": model})
+    assert update.get("translations") == {"zh": "年假有多少天？"}
+
+
+@pytest.mark.parametrize("said", [None, {}, "", {"en": ""}, {"fr": "Le chiffre ?"}, [], 3])
+async def test_a_model_that_does_not_translate_is_as_good_as_before(said: Any) -> None:
+    model = translating() if said is None else translating(translations=said)
+    update = await understand(await two_languages(), models={"understand": model})
+    assert update.get("translations") == {"en": ""}
+    assert (update.get("rewritten_query"), update.get("warnings")) == ("2021年的营业额是多少？", [])
+
+
+async def test_a_question_completed_by_rules_has_no_translation_of_the_incomplete_one() -> None:
+    model = translating(rewrite_query="那2021年呢？", translations={"en": "And in 2021?"})
+    update = await understand(await two_languages(), models={"understand": model})
+    assert update.get("translations") == {"en": ""}
+    assert update.get("rewritten_query") == "2021年的营业额是多少？"
+
+
+async def test_a_broken_model_leaves_word_of_what_it_was_asked_for() -> None:
+    broken = ScriptedChat([DependencyFailed("chat", "down")])
+    update = await understand(await two_languages(), models={"understand": broken, "chat": broken})
+    assert update.get("translations") == {"en": ""}

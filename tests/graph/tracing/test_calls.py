@@ -54,6 +54,22 @@ async def test_every_model_is_there_in_the_order_it_was_asked() -> None:
     assert all(call["error"] is None and (call["duration_ms"] or 0) >= 0 for call in calls)
 
 
+@pytest.mark.parametrize("said", ["What is the travel rate of 2021?", ""])
+async def test_a_question_asked_for_in_another_language_is_rebuilt_with_that(said: str) -> None:
+    world = await a_world()
+    await world.add(a_chunk("b", "The travel rate is 450 a night", document_id="en"))
+    rewritten = {
+        "rewrite_query": "2021年的差旅标准是多少？",
+        "intent": "kb_search",
+        "translations": {"en": said},
+    }
+    small = ScriptedChat([json.dumps(rewritten)], name="small")
+    run = await recorded(world.context(understand=small, history=HISTORY), "那2021年呢？")
+    call = by_role(build_trace(run))["understand"]
+    assert call["exact"] is True
+    assert '{"en": "(English)"}' in (call["messages"] or [])[0]["content"]
+
+
 async def test_the_messages_are_those_that_were_sent_to_the_letter() -> None:
     run, chat, understand = await answered()
     calls = by_role(build_trace(run))

@@ -9,7 +9,10 @@ from headrace.text.tokens import Tokens
 
 TOKENS = Tokens()
 
-PIECES = """差旅|报销|的|什么是|“年假”|「十五 天」|travel|the|what is|"GB/T-5009"|?|，|it's|2021年|😀|سؤال|質問は|C++|iPhone15"""
+PIECES = (
+    """差旅|报销|的|什么是|“年假”|「十五 天」|travel|the|what is|"GB/T-5009"|?|，"""
+    """|it's|2021年|😀|سؤال|質問は|C++|iPhone15"""
+)
 words = st.sampled_from(PIECES.split("|"))
 questions = st.one_of(st.text(max_size=80), st.lists(words, max_size=12).map(" ".join))
 

@@ -1,6 +1,6 @@
 """What a run is given: its settings and the things it may talk to."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -135,6 +135,10 @@ class SearchCatalogue(Catalogue, Protocol):
         """Ids of the documents with any of these tags, by the knowledge base they are in."""
         ...
 
+    async def questions(self, chunk_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """Texts of the enabled `question` chunks below these chunks, in order, by chunk id."""
+        ...
+
     async def languages(self, kb_ids: Sequence[str]) -> Mapping[str, Mapping[str, int]]:
         """Searchable chunks by language ("zh", "en"), by knowledge base."""
         ...
@@ -231,8 +235,9 @@ class QueryTerms:
 class VectorIndex(Protocol):
     """Nearest neighbours by cosine, one collection per knowledge base and embedding model.
 
-    A collection that was never written to is empty, not an error. `add` replaces entries with the
-    same chunk id. Raises DependencyFailed when the store does not answer.
+    Ids are those of index entries (`Chunk.indexed_as`). A collection that was never written to is empty, not
+    an error. `add` replaces entries with the same id. Raises DependencyFailed when the store does not
+    answer, DependencyRefused `dimension_mismatch` for a vector of another length than the stored ones.
     """
 
     async def add(self, kb_id: str, model: str, entries: Sequence[IndexEntry]) -> None: ...
@@ -248,20 +253,35 @@ class VectorIndex(Protocol):
     async def ids(self, kb_id: str, model: str) -> set[str]: ...
 
     async def search(
-        self, kb_id: str, model: str, vector: Sequence[float], *, limit: int, document_ids: Sequence[str] = ()
+        self,
+        kb_ids: Sequence[str],
+        model: str,
+        vector: Sequence[float],
+        *,
+        limit: int,
+        document_ids: Sequence[str] = (),
+        kinds: Sequence[str] = (),
     ) -> list[Scored]:
-        """Best first; `document_ids`, when given, narrows the search to them."""
+        """The `limit` nearest of all these knowledge bases together, best first, ties by id.
+
+        `document_ids` and `kinds`, when given, narrow the search to entries of them.
+        """
         ...
 
     async def scores(
-        self, kb_id: str, model: str, vector: Sequence[float], chunk_ids: Sequence[str]
+        self, kb_ids: Sequence[str], model: str, vector: Sequence[float], chunk_ids: Sequence[str]
     ) -> dict[str, float]:
-        """What `search` would score these entries, exactly; ids that the index lacks are left out."""
+        """What `search` would score these entries, exactly; ids that the indexes lack are left out."""
         ...
 
 
 class KeywordIndex(Protocol):
-    """BM25 over the tokens of `text.tokens`, one index per knowledge base. As `VectorIndex` otherwise."""
+    """BM25 over the tokens of `text.tokens`, one index per knowledge base. As `VectorIndex` otherwise.
+
+    How rare a term is counts over all knowledge bases that are searched together: `terms` says so, and is
+    given back to `search` and `scores`, also where it was summed over several engines. Without it, these
+    knowledge bases alone count. Scores of several calls with the same `terms` can be compared.
+    """
 
     async def add(self, kb_id: str, entries: Sequence[IndexEntry]) -> None: ...
 
@@ -276,17 +296,31 @@ class KeywordIndex(Protocol):
     async def ids(self, kb_id: str) -> set[str]: ...
 
     async def search(
-        self, kb_id: str, query: str, *, limit: int, document_ids: Sequence[str] = ()
+        self,
+        kb_ids: Sequence[str],
+        query: str,
+        *,
+        limit: int,
+        document_ids: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        terms: QueryTerms | None = None,
     ) -> list[Scored]:
-        """Best first; a score of 0 is no hit."""
+        """The `limit` best of all these knowledge bases together, ties by id; a score of 0 is no hit."""
         ...
 
-    async def scores(self, kb_id: str, query: str, chunk_ids: Sequence[str]) -> dict[str, float]:
+    async def scores(
+        self,
+        kb_ids: Sequence[str],
+        query: str,
+        chunk_ids: Sequence[str],
+        *,
+        terms: QueryTerms | None = None,
+    ) -> dict[str, float]:
         """What `search` would score these entries; those that are no hit are left out."""
         ...
 
-    async def terms(self, kb_id: str, query: str) -> QueryTerms:
-        """How common the terms that `search` looks for are in the knowledge base."""
+    async def terms(self, kb_ids: Sequence[str], query: str) -> QueryTerms:
+        """How common the terms that `search` looks for are in these knowledge bases together."""
         ...
 
 
@@ -435,19 +469,26 @@ class Emitter(Protocol):
         ...
 
 
+def _no_matter(kb_id: str, entry_ids: Sequence[str]) -> None:
+    return
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """One per run; frozen. `understand` is None where no model can rewrite (rules do it then)."""
+    """One per run; frozen. `understand` is None where no model can rewrite (rules do it then).
+
+    `stale` is told of index entries, by knowledge base, that the catalogue does not have.
+    """
 
     catalogue: SearchCatalogue
     passages: Passages
     messages: Messages
     embedder: Embedder
-    vectors: VectorIndex
-    keywords: KeywordIndex
+    stores: Mapping[str, SearchStore]  # by the name that knowledge bases have in `store`
     tokens: Tokens
     prompts: Prompts
     chat: ChatModel
     emit: Emitter
     understand: ChatModel | None = None
     reranker: Reranker | None = None
+    stale: Callable[[str, Sequence[str]], None] = _no_matter

@@ -87,6 +87,7 @@ async def open_stack(
         opened.push_async_callback(vectors.close)
         keywords = TantivyKeywords(folder / "keywords", tokens)
         opened.push_async_callback(keywords.close)
+        stores = {"embedded": SearchStore(vectors=vectors, keywords=keywords)}
         embedder = make_embedder(settings)
         prompts = load_prompts()
         chats = ChatModels(settings, embedder, tokens, prompts)
@@ -108,8 +109,7 @@ async def open_stack(
                 passages=passages,
                 messages=sessions,
                 embedder=embedder,
-                vectors=vectors,
-                keywords=keywords,
+                stores=stores,
                 tokens=tokens,
                 prompts=own,
                 chat=chats.chosen(model, own),
@@ -134,7 +134,6 @@ async def open_stack(
         )
         opened.push_async_callback(_bounded, "ingestion", CLOSE_S, ingestion.close)
         await ingestion.start()
-        stores = {"embedded": SearchStore(vectors=vectors, keywords=keywords)}
         changes = IndexChanges(stores, ingestion.indexing)
         limits = Limits(days=settings.retention_days, megabytes=settings.journal_limit_mb)
         erased = ErasedDocuments(ingestion, catalogue, vectors, keywords)

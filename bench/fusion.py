@@ -99,15 +99,15 @@ class Corpus:
         """Ids by each way of ranking."""
         vector = await self._embedded.query(query)
         channels = {
-            "vector": await self._vectors.search(KB, MODEL, vector, limit=LIMIT),
-            "keyword": await self._keywords.search(KB, query, limit=LIMIT),
+            "vector": await self._vectors.search([KB], MODEL, vector, limit=LIMIT),
+            "keyword": await self._keywords.search([KB], query, limit=LIMIT),
         }
         found = list({one.chunk_id for hits in channels.values() for one in hits})
         scores = {
-            "vector": await self._vectors.scores(KB, MODEL, vector, found),
-            "keyword": await self._keywords.scores(KB, query, found),
+            "vector": await self._vectors.scores([KB], MODEL, vector, found),
+            "keyword": await self._keywords.scores([KB], query, found),
         }
-        most = greatest_bm25([await self._keywords.terms(KB, query)])
+        most = greatest_bm25(await self._keywords.terms([KB], query))
         coverage = by_coverage(channels, scores, most, COVERAGE_WEIGHTS[MODEL])
         placed = [(one, self._chunks[one.chunk_id]) for one in coverage[:100]]
         return {

@@ -120,8 +120,8 @@ async def fill(stack: Stack) -> KnowledgeBase:
         for chunk, vector in zip(chunks, vectors, strict=True)
     ]
     context = stack.context(silent)
-    await context.vectors.add(kb.id, kb.embedding_model, entries)
-    await context.keywords.add(kb.id, entries)
+    await context.stores[kb.store].vectors.add(kb.id, kb.embedding_model, entries)
+    await context.stores[kb.store].keywords.add(kb.id, entries)
     await stack.catalogue.publish(document.id, revision=1, chunks=chunks)
     return kb
 

@@ -13,7 +13,7 @@ import numpy as np
 from anyio.to_thread import run_sync
 
 from ..context import IndexEntry, Scored
-from ..errors import DependencyFailed
+from ..errors import DependencyFailed, DependencyRefused
 from .chroma_files import clear_unused
 
 if TYPE_CHECKING:
@@ -63,16 +63,30 @@ class ChromaVectors:
         return await self._run(lambda: self._ids(kb_id, model))
 
     async def search(
-        self, kb_id: str, model: str, vector: Sequence[float], *, limit: int, document_ids: Sequence[str] = ()
+        self,
+        kb_ids: Sequence[str],
+        model: str,
+        vector: Sequence[float],
+        *,
+        limit: int,
+        document_ids: Sequence[str] = (),
+        kinds: Sequence[str] = (),
     ) -> list[Scored]:
-        return await self._run(lambda: self._search(kb_id, model, vector, limit, document_ids))
+        where = _where(document_ids, kinds)
+
+        def nearest() -> list[Scored]:
+            found = [hit for id in kb_ids for hit in self._search(id, model, vector, limit, where)]
+            return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[: max(0, limit)]
+
+        return await self._run(nearest)
 
     async def scores(
-        self, kb_id: str, model: str, vector: Sequence[float], chunk_ids: Sequence[str]
+        self, kb_ids: Sequence[str], model: str, vector: Sequence[float], chunk_ids: Sequence[str]
     ) -> dict[str, float]:
         found: dict[str, float] = {}
-        for batch in _batches([*dict.fromkeys(chunk_ids)]):
-            found |= await self._run(lambda batch=batch: self._scores(kb_id, model, vector, batch))
+        for kb_id in kb_ids:
+            for batch in _batches([*dict.fromkeys(chunk_ids)]):
+                found |= await self._run(lambda id=kb_id, batch=batch: self._scores(id, model, vector, batch))
         return found
 
     async def clear_unused(self) -> None:
@@ -150,7 +164,7 @@ class ChromaVectors:
         collection.upsert(
             ids=[entry.chunk_id for entry in entries],
             embeddings=[[*entry.vector] for entry in entries],
-            metadatas=[{"document_id": entry.document_id} for entry in entries],
+            metadatas=[{"document_id": entry.document_id, "kind": entry.kind} for entry in entries],
         )
 
     def _delete(self, kb_id: str, model: str, chunk_ids: Sequence[str]) -> None:
@@ -168,12 +182,11 @@ class ChromaVectors:
         return {*collection.get(include=[])["ids"]} if collection else set()
 
     def _search(
-        self, kb_id: str, model: str, vector: Sequence[float], limit: int, document_ids: Sequence[str]
+        self, kb_id: str, model: str, vector: Sequence[float], limit: int, where: Any
     ) -> list[Scored]:
         collection = self._collection(kb_id, model)
         if collection is None or limit < 1:
             return []
-        where: Any = {"document_id": {"$in": [*document_ids]}} if document_ids else None
         found = collection.query(
             query_embeddings=[[*vector]], n_results=limit, where=where, include=["distances"]
         )
@@ -183,7 +196,7 @@ class ChromaVectors:
             for id, distance in zip(found["ids"][0], distances, strict=True)
             if math.isfinite(distance)
         ]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+        return hits
 
     def _scores(
         self, kb_id: str, model: str, vector: Sequence[float], chunk_ids: Sequence[str]
@@ -196,12 +209,27 @@ class ChromaVectors:
             return {}
         stored = np.asarray(found["embeddings"], dtype=np.float32)
         if stored.shape[1] != len(vector):
-            raise DependencyFailed(
-                "vectors",
-                f"the stored vectors have {stored.shape[1]} dimensions, the question's has {len(vector)}",
-            )
+            raise _other_dimensions(stored.shape[1], len(vector))
         cosines = _cosines(stored, np.asarray(vector, dtype=np.float32))
         return {id: cosine for id, cosine in zip(found["ids"], cosines, strict=True) if math.isfinite(cosine)}
+
+
+def _where(document_ids: Sequence[str], kinds: Sequence[str]) -> Any:
+    conditions: list[Any] = []
+    if document_ids:
+        conditions.append({"document_id": {"$in": [*document_ids]}})
+    if kinds:
+        conditions.append({"kind": {"$in": [*kinds]}})
+    return {"$and": conditions} if len(conditions) > 1 else (conditions or [None])[0]
+
+
+def _other_dimensions(stored: int, given: int) -> DependencyRefused:
+    return DependencyRefused(
+        "vectors",
+        f"The stored vectors have {stored} dimensions, the one given has {given}: the knowledge base was "
+        f"indexed with another embedding model.",
+        code="dimension_mismatch",
+    )
 
 
 def _cosines(stored: "NDArray[np.float32]", vector: "NDArray[np.float32]") -> list[float]:

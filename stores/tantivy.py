@@ -1,9 +1,10 @@
 """`KeywordIndex` over tantivy in a folder of this machine."""
 
+import json
 import re
 import shutil
 import threading
-from collections.abc import AsyncIterable, Callable, Generator, Sequence
+from collections.abc import AsyncIterable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -15,11 +16,13 @@ from tantivy import Occur, Query
 
 from ..context import IndexEntry, QueryTerms, Scored
 from ..errors import DependencyFailed, StartRefused
+from ..text.rarity import idf, rarities
 from ..text.tokens import Tokens
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 1
+# 2: kinds of entries, and single Han characters among the tokens.
+SCHEMA_VERSION = 2
 
 # The least that tantivy takes per thread; one thread, since embedding is what an ingest waits for.
 WRITER_HEAP = 15_000_000
@@ -43,7 +46,8 @@ class TantivyKeywords:
     def __init__(self, folder: Path, tokens: Tokens) -> None:
         """Raises StartRefused when the folder was written by a newer version.
 
-        Clears what a killed process has left of an index that was written anew.
+        Clears what a killed process has left of an index that was written anew, and indexes of an older
+        make, which ingestion makes again from the catalogue.
         """
         self._folder = folder
         self._tokens = tokens
@@ -52,6 +56,7 @@ class TantivyKeywords:
         self._opening = threading.Lock()
         _check_version(folder)
         _settle(folder)
+        _clear_older(folder)
 
     async def add(self, kb_id: str, entries: Sequence[IndexEntry]) -> None:
         if entries:
@@ -88,15 +93,42 @@ class TantivyKeywords:
         return await run_sync(_translating, lambda: self._ids(kb_id))
 
     async def search(
-        self, kb_id: str, query: str, *, limit: int, document_ids: Sequence[str] = ()
+        self,
+        kb_ids: Sequence[str],
+        query: str,
+        *,
+        limit: int,
+        document_ids: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        terms: QueryTerms | None = None,
     ) -> list[Scored]:
-        return await run_sync(_translating, lambda: self._search(kb_id, query, limit, document_ids))
+        within = {"document_id": document_ids, "kind": kinds}
 
-    async def scores(self, kb_id: str, query: str, chunk_ids: Sequence[str]) -> dict[str, float]:
-        return await run_sync(_translating, lambda: self._scores(kb_id, query, chunk_ids))
+        def best() -> list[Scored]:
+            found = self._matching(kb_ids, query, terms, limit=limit, within=within)
+            return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[: max(0, limit)]
 
-    async def terms(self, kb_id: str, query: str) -> QueryTerms:
-        return await run_sync(_translating, lambda: self._terms(kb_id, query))
+        return await run_sync(_translating, best)
+
+    async def scores(
+        self,
+        kb_ids: Sequence[str],
+        query: str,
+        chunk_ids: Sequence[str],
+        *,
+        terms: QueryTerms | None = None,
+    ) -> dict[str, float]:
+        if not chunk_ids:
+            return {}
+        within = {"chunk_id": chunk_ids}
+        found = await run_sync(
+            _translating,
+            lambda: self._matching(kb_ids, query, terms, limit=len(chunk_ids), within=within),
+        )
+        return {hit.chunk_id: hit.score for hit in found}
+
+    async def terms(self, kb_ids: Sequence[str], query: str) -> QueryTerms:
+        return await run_sync(_translating, lambda: self._terms(kb_ids, query))
 
     async def close(self) -> None:
         self._indexes.clear()
@@ -124,7 +156,9 @@ class TantivyKeywords:
         for entry in entries:
             tokens = " ".join(self._tokens.index(entry.text))
             writer.add_document(
-                tantivy.Document(chunk_id=entry.chunk_id, document_id=entry.document_id, tokens=tokens)
+                tantivy.Document(
+                    chunk_id=entry.chunk_id, document_id=entry.document_id, kind=entry.kind, tokens=tokens
+                )
             )
 
     def _replace(self, kb_id: str, new: Path) -> None:
@@ -154,39 +188,51 @@ class TantivyKeywords:
         terms = index.searcher().terms_with_prefix("chunk_id", "", filter_query=Query.all_query())
         return {term for term, _ in terms}
 
-    def _search(self, kb_id: str, text: str, limit: int, document_ids: Sequence[str]) -> list[Scored]:
-        hits = self._matching(kb_id, text, limit, "document_id", document_ids)
-        return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+    def _matching(
+        self,
+        kb_ids: Sequence[str],
+        text: str,
+        terms: QueryTerms | None,
+        *,
+        limit: int,
+        within: Mapping[str, Sequence[str]],
+    ) -> list[Scored]:
+        """The best `limit` entries of each index that hold a term of `text`, narrowed by field."""
+        terms = terms or self._terms(kb_ids, text)
+        if not terms.frequencies or limit < 1:
+            return []
+        rarity = rarities(terms)
+        return [hit for kb_id in kb_ids for hit in self._best(kb_id, rarity, limit, within)]
 
-    def _scores(self, kb_id: str, text: str, chunk_ids: Sequence[str]) -> dict[str, float]:
-        if not chunk_ids:
-            return {}
-        hits = self._matching(kb_id, text, len(chunk_ids), "chunk_id", chunk_ids)
-        return {hit.chunk_id: hit.score for hit in hits}
-
-    def _matching(self, kb_id: str, text: str, limit: int, field: str, among: Sequence[str]) -> list[Scored]:
-        """Entries that hold a term of `text`; only those with one of `among` in `field`, when given."""
+    def _best(
+        self, kb_id: str, rarity: Mapping[str, float], limit: int, within: Mapping[str, Sequence[str]]
+    ) -> list[Scored]:
         index = self._opened(kb_id, create=False)
-        tokens = self._query_tokens(text)
-        if index is None or not tokens or limit < 1:
+        if index is None:
             return []
         searcher = index.searcher()
-        query = _query(index.schema, tokens, field, among)
+        weights = _weights(searcher, index.schema, rarity)
+        if not weights:
+            return []
+        query = _query(index.schema, weights, within)
         return [
             Scored(chunk_id=searcher.doc(address)["chunk_id"][0], score=score)
             for score, address in searcher.search(query, limit=limit, count=False).hits
             if score > 0
         ]
 
-    def _terms(self, kb_id: str, text: str) -> QueryTerms:
-        index = self._opened(kb_id, create=False)
-        searcher = index.searcher() if index else None
-        entries = searcher.num_docs if searcher else 0
-        # Until segments are merged, deleted entries count among those that hold a term.
-        frequencies = {
-            token: min(entries, searcher.doc_freq("tokens", token)) if searcher else 0
-            for token in self._query_tokens(text)
-        }
+    def _terms(self, kb_ids: Sequence[str], text: str) -> QueryTerms:
+        frequencies = dict.fromkeys(self._query_tokens(text), 0)
+        entries = 0
+        for kb_id in kb_ids:
+            index = self._opened(kb_id, create=False)
+            if index is None:
+                continue
+            searcher = index.searcher()
+            entries += searcher.num_docs
+            for token in frequencies:
+                # Until segments are merged, deleted entries count among those that hold a term.
+                frequencies[token] += min(searcher.num_docs, searcher.doc_freq("tokens", token))
         return QueryTerms(entries=entries, frequencies=frequencies, saturation=SATURATION)
 
     def _query_tokens(self, text: str) -> list[str]:
@@ -245,19 +291,55 @@ def _schema() -> tantivy.Schema:
     schema = tantivy.SchemaBuilder()
     schema.add_text_field("chunk_id", stored=True, tokenizer_name="raw", index_option="basic")
     schema.add_text_field("document_id", tokenizer_name="raw", index_option="basic")
+    schema.add_text_field("kind", tokenizer_name="raw", index_option="basic")
     schema.add_text_field("tokens", tokenizer_name="tokens", index_option="freq")
     return schema.build()
 
 
-def _query(schema: tantivy.Schema, tokens: Sequence[str], field: str, among: Sequence[str]) -> Query:
+def _weights(
+    searcher: tantivy.Searcher, schema: tantivy.Schema, rarity: Mapping[str, float]
+) -> dict[str, float]:
+    """What makes of each term's rarity in this index, which tantivy takes, the one that is wanted."""
+    frequencies = {term: count for term in rarity if (count := searcher.doc_freq("tokens", term))}
+    if not frequencies:
+        return {}
+    entries = _counted_entries(searcher, schema, next(iter(frequencies)))
+    return {term: rarity[term] / idf(entries, count) for term, count in frequencies.items()}
+
+
+def _counted_entries(searcher: tantivy.Searcher, schema: tantivy.Schema, term: str) -> int:
+    """How many entries tantivy reckons with: those of its files, deleted ones among them.
+
+    Only the explanation of a score tells. A term that deleted entries alone hold has no score to explain:
+    then it does not matter either.
+    """
+    query = Query.term_query(schema, "tokens", term, index_option="freq")
+    hits = searcher.search(query, limit=1, count=False).hits
+    if not hits:
+        return searcher.num_docs
+    explained = json.loads(query.explain(searcher, hits[0][1]).to_json())
+    [part] = [part for part in explained["details"] if part["description"].startswith("idf")]
+    [counted] = [one for one in part["details"] if one["description"].startswith("N,")]
+    return int(counted["value"])
+
+
+def _query(
+    schema: tantivy.Schema, weights: Mapping[str, float], within: Mapping[str, Sequence[str]]
+) -> Query:
     terms = [
-        (Occur.Should, Query.term_query(schema, "tokens", token, index_option="freq")) for token in tokens
+        (
+            Occur.Should,
+            Query.boost_query(Query.term_query(schema, "tokens", term, index_option="freq"), weight),
+        )
+        for term, weight in weights.items()
     ]
     matching = Query.boolean_query(terms)
-    if not among:
-        return matching
-    inside = Query.const_score_query(Query.term_set_query(schema, field, [*among]), 0.0)
-    return Query.boolean_query([(Occur.Must, matching), (Occur.Must, inside)])
+    narrowed = [
+        (Occur.Must, Query.const_score_query(Query.term_set_query(schema, field, [*among]), 0.0))
+        for field, among in within.items()
+        if among
+    ]
+    return Query.boolean_query([(Occur.Must, matching), *narrowed]) if narrowed else matching
 
 
 def _check_version(folder: Path) -> None:
@@ -268,6 +350,16 @@ def _check_version(folder: Path) -> None:
             f"{folder} was written by a newer headrace (schema {found}, this one knows {SCHEMA_VERSION}): "
             "install that version, or use another data folder"
         )
+
+
+def _clear_older(folder: Path) -> None:
+    if (_marked_version(folder) or str(SCHEMA_VERSION)) == str(SCHEMA_VERSION):
+        return
+    for path in folder.glob("*"):
+        if path.is_dir() and _ID.fullmatch(path.name):
+            shutil.rmtree(path)
+    # Last: a process killed before it clears once more.
+    (folder / "schema_version").unlink()
 
 
 def _mark_version(folder: Path) -> None:

@@ -20,6 +20,7 @@ from headrace.context import (
     QueryTerms,
     Reranker,
     Scored,
+    SearchStore,
 )
 from headrace.errors import DependencyFailed
 from headrace.prompts.loader import load_prompts
@@ -99,28 +100,39 @@ class FakeVectors:
         return set(self.entries.get((kb_id, model), {}))
 
     async def search(
-        self, kb_id: str, model: str, vector: Sequence[float], *, limit: int, document_ids: Sequence[str] = ()
+        self,
+        kb_ids: Sequence[str],
+        model: str,
+        vector: Sequence[float],
+        *,
+        limit: int,
+        document_ids: Sequence[str] = (),
+        kinds: Sequence[str] = (),
     ) -> list[Scored]:
-        if kb_id in self.failing:
+        if self.failing & {*kb_ids}:
             raise DependencyFailed("vector store", "The vector store is down.")
-        return best(
-            {
-                entry.chunk_id: sum(a * b for a, b in zip(vector, entry.vector, strict=True))
-                for entry in self.entries.get((kb_id, model), {}).values()
-                if not document_ids or entry.document_id in document_ids
-            },
-            limit,
-        )
+        found = [entry for kb_id in kb_ids for entry in self.entries.get((kb_id, model), {}).values()]
+        return best({one.chunk_id: dot(vector, one) for one in narrowed(found, document_ids, kinds)}, limit)
 
     async def scores(
-        self, kb_id: str, model: str, vector: Sequence[float], chunk_ids: Sequence[str]
+        self, kb_ids: Sequence[str], model: str, vector: Sequence[float], chunk_ids: Sequence[str]
     ) -> dict[str, float]:
-        entries = self.entries.get((kb_id, model), {})
-        return {
-            id: sum(a * b for a, b in zip(vector, entries[id].vector, strict=True))
-            for id in chunk_ids
-            if id in entries
-        }
+        entries = {id: one for kb in kb_ids for id, one in self.entries.get((kb, model), {}).items()}
+        return {id: dot(vector, entries[id]) for id in chunk_ids if id in entries}
+
+
+def dot(vector: Sequence[float], entry: IndexEntry) -> float:
+    return sum(a * b for a, b in zip(vector, entry.vector, strict=True))
+
+
+def narrowed(
+    entries: Sequence[IndexEntry], document_ids: Sequence[str], kinds: Sequence[str]
+) -> list[IndexEntry]:
+    return [
+        entry
+        for entry in entries
+        if (not document_ids or entry.document_id in document_ids) and (not kinds or entry.kind in kinds)
+    ]
 
 
 class FakeKeywords:
@@ -148,33 +160,47 @@ class FakeKeywords:
         return set(self.entries.get(kb_id, {}))
 
     async def search(
-        self, kb_id: str, query: str, *, limit: int, document_ids: Sequence[str] = ()
+        self,
+        kb_ids: Sequence[str],
+        query: str,
+        *,
+        limit: int,
+        document_ids: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        terms: QueryTerms | None = None,
     ) -> list[Scored]:
         self.asked.append(query)
-        wanted = set(words(query))
-        return best(
-            {
-                entry.chunk_id: float(len(wanted & set(words(entry.text))))
-                for entry in self.entries.get(kb_id, {}).values()
-                if not document_ids or entry.document_id in document_ids
-            },
-            limit,
-        )
+        found = narrowed([*self._of(kb_ids).values()], document_ids, kinds)
+        return best({entry.chunk_id: shared(query, entry) for entry in found}, limit)
 
-    async def scores(self, kb_id: str, query: str, chunk_ids: Sequence[str]) -> dict[str, float]:
-        if kb_id in self.failing:
+    async def scores(
+        self,
+        kb_ids: Sequence[str],
+        query: str,
+        chunk_ids: Sequence[str],
+        *,
+        terms: QueryTerms | None = None,
+    ) -> dict[str, float]:
+        if self.failing & {*kb_ids}:
             raise DependencyFailed("keyword index", "The keyword index is down.")
-        entries = self.entries.get(kb_id, {})
-        shared = {id: set(words(query)) & set(words(entries[id].text)) for id in chunk_ids if id in entries}
-        return {id: float(len(both)) for id, both in shared.items() if both}
+        entries = self._of(kb_ids)
+        found = {id: shared(query, entries[id]) for id in chunk_ids if id in entries}
+        return {id: score for id, score in found.items() if score}
 
-    async def terms(self, kb_id: str, query: str) -> QueryTerms:
-        texts = [set(words(entry.text)) for entry in self.entries.get(kb_id, {}).values()]
+    async def terms(self, kb_ids: Sequence[str], query: str) -> QueryTerms:
+        texts = [{*words(entry.text)} for entry in self._of(kb_ids).values()]
         return QueryTerms(
             entries=len(texts),
             frequencies={word: sum(word in text for text in texts) for word in words(query)},
             saturation=1.0,
         )
+
+    def _of(self, kb_ids: Sequence[str]) -> dict[str, IndexEntry]:
+        return {id: entry for kb_id in kb_ids for id, entry in self.entries.get(kb_id, {}).items()}
+
+
+def shared(query: str, entry: IndexEntry) -> float:
+    return float(len({*words(query)} & {*words(entry.text)}))
 
 
 def best(scores: Mapping[str, float], limit: int) -> list[Scored]:
@@ -217,6 +243,15 @@ class MemoryCatalogue:
         found: dict[str, list[str]] = {}
         for id in dict.fromkeys(id for tag_id in tag_ids for id in self.tags.get(tag_id, [])):
             found.setdefault(self.all_documents[id].kb_id, []).append(id)
+        return found
+
+    async def questions(self, chunk_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        if self.failing:
+            raise DependencyFailed("catalogue", "The catalogue is down.")
+        found: dict[str, list[str]] = {}
+        for chunk in sorted(self.all_chunks.values(), key=lambda chunk: chunk.chunk_index):
+            if chunk.kind == "question" and chunk.enabled and chunk.parent_chunk_id in chunk_ids:
+                found.setdefault(chunk.parent_chunk_id or "", []).append(chunk.text)
         return found
 
     async def languages(self, kb_ids: Sequence[str]) -> Mapping[str, Mapping[str, int]]:
@@ -292,7 +327,10 @@ class ScriptedChat:
 
 
 class FakeReranker:
-    """The given score for the first passage that holds a given word, else `rest`."""
+    """The given score for the first passage that holds a given word, else `rest`.
+
+    Those of the rest are a hair apart: a real one never gives different texts the same score.
+    """
 
     name = "fake-reranker"
 
@@ -309,8 +347,8 @@ class FakeReranker:
             raise self.error
         self.passages = list(passages)
         return [
-            next((score for word, score in self.by_word.items() if word in passage), self.rest)
-            for passage in passages
+            next((score for word, score in self.by_word.items() if word in passage), self.rest * (1 - n / 1e9))
+            for n, passage in enumerate(passages)
         ]
 
 
@@ -383,7 +421,11 @@ class World:
             self.catalogue.all_chunks[chunk.id] = chunk
             if chunk.kind != "parent":
                 entry = IndexEntry(
-                    chunk_id=chunk.id, document_id=chunk.document_id, text=chunk.text, vector=bag(chunk.text)
+                    chunk_id=chunk.indexed_as,
+                    document_id=chunk.document_id,
+                    text=chunk.text,
+                    vector=bag(chunk.text),
+                    kind=chunk.kind,
                 )
                 await self.vectors.add(chunk.kb_id, model, [entry])
                 await self.keywords.add(chunk.kb_id, [entry])
@@ -401,8 +443,7 @@ class World:
             passages=self.passages,
             messages=MemoryMessages(history),
             embedder=self.embedder,
-            vectors=self.vectors,
-            keywords=self.keywords,
+            stores={"embedded": SearchStore(vectors=self.vectors, keywords=self.keywords)},
             tokens=FakeTokens(),
             prompts=PROMPTS,
             chat=chat or ScriptedChat(["An answer."]),

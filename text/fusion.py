@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..context import QueryTerms, Scored
+from .rarity import rarities
 
 # Cormack, Clarke, Büttcher 2009. Ten deep measured better than a hundred (.850 against .837 nDCG@10):
 # far down a list the ranks of one channel only disturb the other.
@@ -97,20 +98,25 @@ def by_coverage(
     return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))
 
 
-def greatest_bm25(terms: Sequence[QueryTerms]) -> float:
-    """The bound of a question's BM25 score over several indexes, from how rare its terms are in all of them.
+def greatest_bm25(terms: QueryTerms) -> float:
+    """The bound of a question's BM25 score, from how rare its terms are.
 
     A term that no index has counts, as the rarest of all: what asks in another language than the texts
     are in is covered by none of them, however many entries hold the one name that both share.
     """
-    entries = sum(one.entries for one in terms)
+    return math.fsum(rarities(terms).values()) * terms.saturation
+
+
+def summed(terms: Sequence[QueryTerms]) -> QueryTerms:
+    """Several engines' terms as those of one. The bound is that of the engine that gives most."""
     frequencies = Counter[str]()
     for one in terms:
         frequencies.update(one.frequencies)
-    rarity = math.fsum(
-        math.log(1 + (entries - count + 0.5) / (count + 0.5)) for count in frequencies.values()
+    return QueryTerms(
+        entries=sum(one.entries for one in terms),
+        frequencies=dict(frequencies),
+        saturation=max((one.saturation for one in terms), default=1.0),
     )
-    return rarity * max((one.saturation for one in terms), default=1.0)
 
 
 def _best_first(hits: Sequence[Scored]) -> list[Scored]:

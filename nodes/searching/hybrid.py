@@ -5,10 +5,19 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from ...context import Chunk, Context, KnowledgeBase, QueryTerms, Scored, model_name, require_same_model
+from ...context import (
+    Chunk,
+    Context,
+    KnowledgeBase,
+    QueryTerms,
+    Scored,
+    SearchStore,
+    model_name,
+    require_same_model,
+)
 from ...errors import DependencyFailed
 from ...state import Asked, Departure, Hit, ModelCall, Source
-from ...text.fusion import COVERAGE_WEIGHTS, Fused, by_coverage, greatest_bm25, weighted_rrf
+from ...text.fusion import COVERAGE_WEIGHTS, Fused, by_coverage, greatest_bm25, summed, weighted_rrf
 from ...text.language import language_of
 from ..reporting.calls import recorded
 
@@ -156,7 +165,7 @@ def fuse(searched: Searched, model: str) -> list[Fused]:
     weight = COVERAGE_WEIGHTS.get(model)
     if weight is None:
         return weighted_rrf(searched.channels, WEIGHTS)
-    return by_coverage(searched.channels, searched.scores, greatest_bm25(searched.terms), weight)
+    return by_coverage(searched.channels, searched.scores, greatest_bm25(summed(searched.terms)), weight)
 
 
 def passing(channels: Channels, search: Search) -> tuple[dict[str, list[Scored]], list[Departure]]:
@@ -250,11 +259,12 @@ async def _search_one(
 ) -> Searched:
     """Both channels of one knowledge base, all or nothing."""
     kb, documents, model = target.kb, target.document_ids, context.embedder.model
+    store = context.stores[kb.store]
     clock = Clock.started(search.store_timeout_s)
     by_vector, by_keyword = await _both(
         clock,
-        context.vectors.search(kb.id, model, vector, limit=limit, document_ids=documents),
-        context.keywords.search(kb.id, search.query, limit=limit, document_ids=documents),
+        store.vectors.search([kb.id], model, vector, limit=limit, document_ids=documents),
+        store.keywords.search([kb.id], search.query, limit=limit, document_ids=documents),
     )
     channels = {"vector": by_vector, "keyword": [scored for scored in by_keyword if scored.score > 0]}
     if model not in COVERAGE_WEIGHTS:
@@ -262,18 +272,18 @@ async def _search_one(
     known = {name: {one.chunk_id: one.score for one in found} for name, found in channels.items()}
     cosines, (bm25, terms) = await _both(
         clock,
-        context.vectors.scores(kb.id, model, vector, [*(known["keyword"].keys() - known["vector"])]),
-        _keyword_scores(context, kb, search.query, [*(known["vector"].keys() - known["keyword"])]),
+        store.vectors.scores([kb.id], model, vector, [*(known["keyword"].keys() - known["vector"])]),
+        _keyword_scores(store, kb, search.query, [*(known["vector"].keys() - known["keyword"])]),
     )
     scores = {"vector": known["vector"] | cosines, "keyword": known["keyword"] | bm25}
     return Searched(channels=channels, scores=scores, terms=[terms])
 
 
 async def _keyword_scores(
-    context: Context, kb: KnowledgeBase, query: str, chunk_ids: Sequence[str]
+    store: SearchStore, kb: KnowledgeBase, query: str, chunk_ids: Sequence[str]
 ) -> tuple[dict[str, float], QueryTerms]:
-    terms = await context.keywords.terms(kb.id, query)
-    return await context.keywords.scores(kb.id, query, chunk_ids), terms
+    terms = await store.keywords.terms([kb.id], query)
+    return await store.keywords.scores([kb.id], query, chunk_ids), terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

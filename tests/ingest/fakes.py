@@ -202,14 +202,10 @@ class MemoryVectors:
     async def ids(self, kb_id: str, model: str) -> set[str]:
         return {*self.entries.get(kb_id, {})}
 
-    async def search(
-        self, kb_id: str, model: str, vector: Sequence[float], *, limit: int, document_ids: Sequence[str] = ()
-    ) -> list[Scored]:
+    async def search(self, *given: Any, **named: Any) -> list[Scored]:
         return []
 
-    async def scores(
-        self, kb_id: str, model: str, vector: Sequence[float], chunk_ids: Sequence[str]
-    ) -> dict[str, float]:
+    async def scores(self, *given: Any, **named: Any) -> dict[str, float]:
         return {}
 
     def _fail(self) -> None:
@@ -240,20 +236,23 @@ class MemoryKeywords:
     async def ids(self, kb_id: str) -> set[str]:
         return {*self.entries.get(kb_id, {})}
 
-    async def search(
-        self, kb_id: str, query: str, *, limit: int, document_ids: Sequence[str] = ()
-    ) -> list[Scored]:
-        found = (entry for entry in self.entries.get(kb_id, {}).values() if query in entry.text)
-        return [Scored(chunk_id=entry.chunk_id, score=1.0) for entry in found][:limit]
+    async def search(self, kb_ids: Sequence[str], query: str, *, limit: int, **narrowed: Any) -> list[Scored]:
+        found = (id for id, entry in self._of(kb_ids).items() if query in entry.text)
+        return [Scored(chunk_id=id, score=1.0) for id in found][:limit]
 
-    async def scores(self, kb_id: str, query: str, chunk_ids: Sequence[str]) -> dict[str, float]:
-        entries = self.entries.get(kb_id, {})
+    async def scores(
+        self, kb_ids: Sequence[str], query: str, chunk_ids: Sequence[str], **terms: Any
+    ) -> dict[str, float]:
+        entries = self._of(kb_ids)
         return {id: 1.0 for id in chunk_ids if id in entries and query in entries[id].text}
 
-    async def terms(self, kb_id: str, query: str) -> QueryTerms:
-        entries = self.entries.get(kb_id, {}).values()
+    async def terms(self, kb_ids: Sequence[str], query: str) -> QueryTerms:
+        entries = self._of(kb_ids).values()
         held = sum(query in entry.text for entry in entries)
         return QueryTerms(entries=len(entries), frequencies={query: held}, saturation=1.0)
+
+    def _of(self, kb_ids: Sequence[str]) -> dict[str, IndexEntry]:
+        return {id: entry for kb_id in kb_ids for id, entry in self.entries.get(kb_id, {}).items()}
 
 
 class FolderOriginals:

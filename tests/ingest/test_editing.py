@@ -38,7 +38,7 @@ async def parent_of(place: Place, child: Chunk) -> Chunk:
 
 
 async def found(place: Place, kb: KnowledgeBase, query: str) -> list[str]:
-    scored = await place.keywords.search(kb.id, query, limit=5)
+    scored = await place.keywords.search([kb.id], query, limit=5)
     return [
         chunk.id
         for chunk in (await place.catalogue.indexed_chunks([one.chunk_id for one in scored])).values()

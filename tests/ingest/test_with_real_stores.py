@@ -88,19 +88,19 @@ async def test_documents_come_are_found_are_replaced_and_go(tmp_path: Path) -> N
         assert (await stores.ingestion.finished(notes.id)).status == "ready"
         assert await stores.in_step(kb.id) > 2
 
-        (hit, *_) = await stores.keywords.search(kb.id, "闸门漏水", limit=5)
+        (hit, *_) = await stores.keywords.search([kb.id], "闸门漏水", limit=5)
         chunk = (await stores.catalogue.chunks([hit.chunk_id]))[hit.chunk_id]
         assert (chunk.document_id, chunk.section) == (added.id, "引水系统")
 
         await stores.ingestion.add(kb, name="手册.docx", content=a_broken_docx(tmp_path))
         replaced = await stores.ingestion.finished(added.id)
         assert (replaced.status, replaced.revision) == ("failed", 1)
-        assert await stores.keywords.search(kb.id, "闸门漏水", limit=5)
+        assert await stores.keywords.search([kb.id], "闸门漏水", limit=5)
 
         await stores.ingestion.add(kb, name="notes.md", content=b"# Notes\n\nThe gate was sold.")
         assert (await stores.ingestion.finished(notes.id)).revision == 2
         assert await stores.in_step(kb.id) > 2
-        assert not await stores.keywords.search(kb.id, "painted", limit=5)
+        assert not await stores.keywords.search([kb.id], "painted", limit=5)
 
         await stores.ingestion.delete(added.id)
         assert await stores.in_step(kb.id) == 1

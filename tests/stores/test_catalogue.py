@@ -406,6 +406,17 @@ async def test_the_languages_of_what_is_searched_are_counted(catalogue: SqliteCa
     assert await catalogue.languages([document.kb_id, "none"]) == {document.kb_id: {"zh": 2, "en": 1}}
 
 
+async def test_questions_below_a_chunk_are_read_in_order(catalogue: SqliteCatalogue) -> None:
+    document = await a_document(catalogue)
+    chunks = some_chunks(document, "年假十天。", "年假有几天？", "How many days off?", "停用的", "别的")
+    below = [replace(one, kind="question", parent_chunk_id=chunks[0].id) for one in chunks[1:4]]
+    await catalogue.publish(
+        document.id, revision=1, chunks=[chunks[0], *below[:2], replace(below[2], enabled=False), chunks[4]]
+    )
+    found = await catalogue.questions([chunks[0].id, chunks[4].id, "none"])
+    assert found == {chunks[0].id: ["年假有几天？", "How many days off?"]}
+
+
 async def test_pictures_of_a_chunk_are_read_back(catalogue: SqliteCatalogue) -> None:
     document = await a_document(catalogue)
     (chunk,) = some_chunks(document, "图一", boxes=[], images=({"url": "a.png", "caption": "水渠 canal"},))

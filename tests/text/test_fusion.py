@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.context import QueryTerms, Scored
-from headrace.text.fusion import by_coverage, greatest_bm25, weighted_rrf
+from headrace.text.fusion import by_coverage, greatest_bm25, summed, weighted_rrf
 
 WEIGHTS = {"keyword": 0.7, "vector": 0.3}
 
@@ -135,18 +135,18 @@ def terms(entries: int, **frequencies: int) -> QueryTerms:
 
 
 def test_words_that_no_text_has_make_every_coverage_smaller() -> None:
-    known, unknown = greatest_bm25([terms(100, 年假=5)]), greatest_bm25([terms(100, 年假=5, paternity=0)])
+    known, unknown = greatest_bm25(terms(100, 年假=5)), greatest_bm25(terms(100, 年假=5, paternity=0))
     assert unknown > 2 * known > 0
 
 
 def test_terms_are_counted_over_all_knowledge_bases() -> None:
-    assert greatest_bm25([terms(60, leave=4), terms(40, leave=6, 年假=0)]) == pytest.approx(
-        greatest_bm25([terms(100, leave=10, 年假=0)])
+    assert greatest_bm25(summed([terms(60, leave=4), terms(40, leave=6, 年假=0)])) == pytest.approx(
+        greatest_bm25(terms(100, leave=10, 年假=0))
     )
 
 
 def test_a_question_without_words_has_nothing_to_cover() -> None:
-    assert greatest_bm25([]) == greatest_bm25([terms(5)]) == 0.0
+    assert greatest_bm25(summed([])) == greatest_bm25(terms(5)) == 0.0
     assert covered({"a": 0.9}, {}, most=0.0) == pytest.approx({"a": 0.8})
 
 

@@ -30,6 +30,7 @@ WRITER_HEAP = 15_000_000
 MOST_QUERY_TOKENS = 256
 # tantivy's BM25 keeps the factor k1 + 1, with k1 = 1.2.
 SATURATION = 2.2
+DECIMALS = 5
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # Beside an index that is written anew; no id of a knowledge base has a dot.
 NEW, OLD = ".new", ".old"
@@ -216,7 +217,8 @@ class TantivyKeywords:
             return []
         query = _query(index.schema, weights, within)
         return [
-            Scored(chunk_id=searcher.doc(address)["chunk_id"][0], score=score)
+            # Rounded to what 32 bits can say, so that equal scores of two indexes are a tie.
+            Scored(chunk_id=searcher.doc(address)["chunk_id"][0], score=round(score, DECIMALS))
             for score, address in searcher.search(query, limit=limit, count=False).hits
             if score > 0
         ]

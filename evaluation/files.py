@@ -28,6 +28,7 @@ class FaqRow(BaseModel):
     id: Id
     question: str = Field(min_length=1)
     similar_questions: list[str] = []
+    negative_questions: list[str] = []
     answers: list[str] = []
 
 
@@ -62,42 +63,39 @@ class BadTask(BadRequest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
-    """What is indexed as one document: its texts, of which each alone can be found."""
+class Corpus:
+    """What is searched: texts, or the entries of a bank of questions."""
 
-    id: str
-    texts: Sequence[str]
+    texts: Sequence[CorpusRow] = ()
+    entries: Sequence[FaqRow] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """Units to search, questions to ask, and the grades of units by question. A question without grades
-    is a negative: nothing in the corpus answers it."""
+class Questions:
+    """Questions to ask, and the grades of texts or entries by question. A question without grades is a
+    negative: nothing in the corpus answers it."""
 
-    units: Sequence[Unit]
     queries: Sequence[QueryRow]
     grades: Mapping[str, Mapping[str, int]]
 
 
-def read_task(*, corpus: Path | None, faq: Path | None, queries: Path, qrels: Path) -> Task:
-    """Raises BadTask."""
-    if (corpus is None) == (faq is None):
-        raise BadTask("Name one of --corpus and --faq.")
-    units = [*(_corpus_units(corpus) if corpus else _faq_units(faq or Path()))]
+def read_corpus(path: Path) -> Corpus:
+    """Raises BadTask, as all here."""
+    texts = [*_rows(path, CorpusRow)]
+    _refuse_doubles(path, [row.id for row in texts])
+    return Corpus(texts=texts)
+
+
+def read_faq(path: Path) -> Corpus:
+    entries = [*_rows(path, FaqRow)]
+    _refuse_doubles(path, [row.id for row in entries])
+    return Corpus(entries=entries)
+
+
+def read_questions(queries: Path, qrels: Path) -> Questions:
     asked = [*_rows(queries, QueryRow)]
-    _refuse_doubles(corpus or faq or Path(), [unit.id for unit in units])
     _refuse_doubles(queries, [query.id for query in asked])
-    return Task(units=units, queries=asked, grades=_grades(qrels))
-
-
-def _corpus_units(path: Path) -> Iterator[Unit]:
-    for row in _rows(path, CorpusRow):
-        yield Unit(id=row.id, texts=[f"{row.title}\n{row.text}" if row.title else row.text])
-
-
-def _faq_units(path: Path) -> Iterator[Unit]:
-    for row in _rows(path, FaqRow):
-        yield Unit(id=row.id, texts=[row.question, *filter(str.strip, row.similar_questions)])
+    return Questions(queries=asked, grades=_grades(qrels))
 
 
 def _grades(path: Path) -> dict[str, dict[str, int]]:

@@ -1,166 +1,156 @@
-"""The pipeline's own search over a task, in a folder of its own that is gone afterwards."""
+"""The pipeline's own search over a corpus, in a folder of its own that is gone afterwards."""
 
 import dataclasses
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import perf_counter
 from typing import Any, cast
 
 from ..api.questions import asked_for_search
 from ..api.schemas import MAX_QUESTION, Search
 from ..api.stack import Stack
-from ..context import Chunk, Context, IndexEntry
+from ..context import Context, Scored, SearchStore
 from ..graph.quiet import PassingPassages, SilentEmitter
+from ..nodes.searching.hybrid import MOST_CANDIDATES
 from ..nodes.understand_query import settled, understand
 from ..server import open_stack
 from ..settings import Settings
 from ..state import Ask, Asked, Hit, RagState, Turn
 from .embeddings import CachedEmbedder, opened_cache
-from .files import QueryRow, Said, Task, Unit
-from .recording import Noted, NotedKeywords, NotedVectors
+from .files import Corpus, QueryRow, Said
+from .indexing import Indexed, Progress, index
 from .report import QuestionResult, StageResult
-
-Progress = Callable[[str, int, int], object]  # what is done, how many of it, of how many
+from .sameness import Sameness
 
 DEPTH = 100  # hits that leave search_chunks while it is measured
-INDEX_BATCH = 256
 # The channel that holds what each stage handed on, and the nodes whose time it is.
 STAGES = {
-    "fused": ("chunk_hits", ("search_chunks",)),
     "expanded": ("hits", ("collect_results",)),
-    "reranked": ("ranked", ("rerank",)),
+    "reranked": ("ranked", ("rerank", "boost_wiki")),
     "final": ("selected", ("merge_chunks", "filter_top_k")),
 }
 
 
-async def measure(
-    task: Task, settings: Settings, *, cache: Path, understanding: bool, progress: Progress
-) -> list[QuestionResult]:
-    """Index the task's units, ask its questions one after the other, and rank its units by stage.
+@asynccontextmanager
+async def opened_bench(
+    corpus: Corpus, settings: Settings, *, cache: Path, cut: bool = False, progress: Progress
+) -> AsyncGenerator["Bench"]:
+    """Index the corpus; with `cut` its texts are cut as at an ingestion.
 
-    `cache` keeps vectors between runs. Raises what opening a data folder and searching raise.
+    `cache` keeps vectors between runs. Raises what opening a data folder and indexing raise.
     """
-    with TemporaryDirectory(prefix="headrace-eval-") as folder:
+    with TemporaryDirectory(prefix="headrace-eval-") as folder, opened_cache(cache) as connection:
         async with open_stack(settings.model_copy(update={"data": Path(folder)})) as stack:
-            with opened_cache(cache) as connection:
-                bench = _Bench(stack, CachedEmbedder(stack.embedder, connection))
-                # Otherwise what clears leftovers at the start would clear what has just been indexed.
-                async with stack.ingestion.indexing:
-                    await bench.index(task.units, progress)
-                results: list[QuestionResult] = []
-                for number, query in enumerate(task.queries):
-                    progress("asking", number, len(task.queries))
-                    results.append(await bench.ask(query, understanding=understanding))
-                return results
+            embedder = CachedEmbedder(stack.embedder, connection)
+            plain = stack.context(SilentEmitter())
+            store = plain.stores["embedded"]
+            # Otherwise what clears leftovers at the start would clear what has just been indexed.
+            async with stack.ingestion.indexing:
+                indexed = await index(corpus, stack, store, embedder, cut=cut, progress=progress)
+            yield Bench(stack, store, embedder, indexed)
 
 
-class _Bench:
-    """One knowledge base with the units of a task, each a document of its own."""
+async def ask_all(
+    bench: "Bench", queries: Sequence[QueryRow], *, understanding: bool, progress: Progress
+) -> list[QuestionResult]:
+    """One after the other, so that the times are those of a search alone."""
+    results: list[QuestionResult] = []
+    for number, query in enumerate(queries):
+        progress("asking", number, len(queries))
+        results.append(await bench.ask(query, understanding=understanding))
+    return results
 
-    def __init__(self, stack: Stack, embedder: CachedEmbedder) -> None:
+
+class Bench:
+    """One knowledge base, and questions to it whose hits are told as rows of its corpus."""
+
+    def __init__(self, stack: Stack, store: SearchStore, embedder: CachedEmbedder, indexed: Indexed) -> None:
         self._stack = stack
+        self._store = store
         self._embedder = embedder
-        self._vector, self._keyword = Noted(), Noted()
-        self._kb_id = ""
-        self._unit_of_document: dict[str, str] = {}
-        self._unit_of_chunk: dict[str, str] = {}
+        self._indexed = indexed
+        is_bank = indexed.kb.kind == "faq"
+        self._kinds = ("question",) if is_bank else ()
+        self._sameness = Sameness(indexed, store.vectors, embedder) if is_bank else None
 
-    async def index(self, units: Sequence[Unit], progress: Progress) -> None:
-        catalogue, model = self._stack.catalogue, self._stack.embedder.model
-        self._kb_id = (await catalogue.create_kb(name="evaluation", embedding_model=model)).id
-        for start in range(0, len(units), INDEX_BATCH):
-            progress("indexing", start, len(units))
-            chunks = [
-                chunk for unit in units[start : start + INDEX_BATCH] for chunk in await self._stored(unit)
-            ]
-            vectors = await self._embedder.embed_passages([chunk.text for chunk in chunks])
-            entries = [
-                IndexEntry(chunk_id=chunk.id, document_id=chunk.document_id, text=chunk.text, vector=vector)
-                for chunk, vector in zip(chunks, vectors, strict=True)
-            ]
-            await self._context.vectors.add(self._kb_id, model, entries)
-            await self._context.keywords.add(self._kb_id, entries)
-
-    async def ask(self, query: QueryRow, *, understanding: bool) -> QuestionResult:
-        context = self._searching()
+    async def ask(self, query: QueryRow, *, understanding: bool = False) -> QuestionResult:
+        context = self._context()
         asked = await self._asked(query.text)
         if understanding and query.history:
             turns = turns_of(query.history)
             understood, _, _ = await understand(asked, turns, context)
             asked["query"] = settled(understood, asked, turns, context.tokens).rewritten or query.text
+        channels = await self._channels(asked["query"])
         state = cast(RagState, await self._stack.search.ainvoke(Ask(request=asked), context=context))
         stages = {
-            "vector": self._channel(self._vector),
-            "keyword": self._channel(self._keyword),
-            **{stage: self._handed_on(state, *where) for stage, where in STAGES.items()},
+            **channels,
+            "fused": self._stage(first_recall(state), state, ("search_chunks",)),
+            **{
+                stage: self._stage(cast("list[Hit]", state.get(channel) or []), state, nodes)
+                for stage, (channel, nodes) in STAGES.items()
+            },
         }
-        return QuestionResult(qid=query.id, query=asked["query"], stages=stages)
+        same = await self._sameness.score(asked["query"]) if self._sameness else None
+        return QuestionResult(qid=query.id, query=asked["query"], stages=stages, same_question=same)
 
-    @property
     def _context(self) -> Context:
-        return self._stack.context(SilentEmitter())
-
-    def _searching(self) -> Context:
-        plain = self._context
-        return dataclasses.replace(
-            plain,
-            embedder=self._embedder,
-            vectors=cast(Any, NotedVectors(plain.vectors, self._vector)),
-            keywords=cast(Any, NotedKeywords(plain.keywords, self._keyword)),
-            passages=PassingPassages(plain.passages),
-        )
+        plain = self._stack.context(SilentEmitter())
+        passages = PassingPassages(plain.passages)
+        return dataclasses.replace(plain, embedder=self._embedder, passages=passages)
 
     async def _asked(self, query: str) -> Asked:
         body = Search(
             query=query[:MAX_QUESTION],
-            knowledge_base_ids=[self._kb_id],
+            knowledge_base_ids=[self._indexed.kb.id],
             top_k=None,
             trace=False,
             settings={"embedding_top_k": DEPTH},
         )
         return await asked_for_search(self._stack, body)
 
-    async def _stored(self, unit: Unit) -> list[Chunk]:
-        """The unit as a document whose chunks are its texts, whole."""
-        size = sum(len(text) for text in unit.texts)
-        hash = hashlib.sha256("\0".join([unit.id, *unit.texts]).encode("utf-8", "surrogatepass")).hexdigest()
-        document = await self._stack.catalogue.create_document(
-            kb_id=self._kb_id, title=unit.id, media_type="text/plain", sha256=hash, bytes=size
-        )
-        chunks = [
-            Chunk(
-                # Not by the document's random id: places that are decided by ids are the same every time.
-                id=hashlib.sha256(f"{unit.id}\0{place}".encode()).hexdigest()[:32],
-                revision=1,
-                kb_id=self._kb_id,
-                document_id=document.id,
-                kind="text",
-                # Apart, or merging would take the phrasings of one question for a text in pieces.
-                chunk_index=place * 2,
-                text=text,
-            )
-            for place, text in enumerate(unit.texts)
-        ]
-        await self._stack.catalogue.publish(document.id, revision=1, chunks=chunks)
-        self._unit_of_document[document.id] = unit.id
-        self._unit_of_chunk |= {chunk.id: unit.id for chunk in chunks}
-        return chunks
+    async def _channels(self, query: str) -> dict[str, StageResult]:
+        """Each channel alone, as its store ranks."""
+        kb, limit, kinds = self._indexed.kb, MOST_CANDIDATES, self._kinds
+        [vector] = await self._embedder.embed_queries([query])
+        return {
+            "vector": await self._channel(
+                lambda: self._store.vectors.search(
+                    [kb.id], kb.embedding_model, vector, limit=limit, kinds=kinds
+                )
+            ),
+            "keyword": await self._channel(
+                lambda: self._store.keywords.search([kb.id], query, limit=limit, kinds=kinds)
+            ),
+        }
 
-    def _channel(self, noted: Noted) -> StageResult:
-        units = [self._unit_of_chunk[one.chunk_id] for one in noted.found]
-        score = noted.found[0].score if noted.found else None
-        return StageResult(ranking=list(dict.fromkeys(units))[:DEPTH], score=score, ms=noted.ms)
+    async def _channel(self, search: Callable[[], Awaitable[list[Scored]]]) -> StageResult:
+        started = perf_counter()
+        found = await search()
+        ms = (perf_counter() - started) * 1000
+        rows = _each_once(self._indexed.by_entry, [one.chunk_id for one in found])
+        return StageResult(ranking=rows[:DEPTH], score=found[0].score if found else None, ms=ms)
 
-    def _handed_on(self, state: RagState, channel: str, nodes: Sequence[str]) -> StageResult:
-        hits = cast("list[Hit]", state.get(channel) or [])
-        units = [self._unit_of_document[hit["document_id"]] for hit in hits]
+    def _stage(self, hits: Sequence[Hit], state: RagState, nodes: Sequence[str]) -> StageResult:
         timings = state.get("timings", {})
         return StageResult(
-            ranking=list(dict.fromkeys(units)),
+            ranking=_each_once(self._indexed.by_document, [hit["document_id"] for hit in hits]),
             score=hits[0]["score"] if hits else None,
             ms=sum(timings.get(node, 0.0) for node in nodes),
         )
+
+
+def measured_with(settings: Settings) -> dict[str, Any]:
+    """The knobs that a measurement runs with."""
+    return settings.knobs().model_dump(exclude_none=True) | {"embedding_top_k": DEPTH}
+
+
+def first_recall(state: RagState) -> list[Hit]:
+    """What leaves hybrid search, as it was before the question was asked again in other words."""
+    hits = state.get("chunk_hits", [])
+    ranked = [hit for hit in hits if "fused" in hit["ranks"]]
+    return sorted(ranked, key=lambda hit: hit["ranks"]["fused"]) if ranked else hits
 
 
 def turns_of(history: Sequence[Said]) -> list[Turn]:
@@ -171,3 +161,7 @@ def turns_of(history: Sequence[Said]) -> list[Turn]:
             turns.append(Turn(request_id=str(len(turns)), user="", assistant="", references=[]))
         turns[-1][said.role] = said.text
     return turns
+
+
+def _each_once(rows: Mapping[str, Sequence[str]], ids: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(row for id in ids for row in rows[id]))

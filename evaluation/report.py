@@ -8,6 +8,7 @@ from typing import Any
 from .metrics import NAMES, Grades, auc, measures, percentile
 
 TOP = 10
+SURELY = 0.9  # a same-question score that would do to answer with the entry alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +22,15 @@ class StageResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionResult:
-    """One question, as it was searched, and what each stage made of it."""
+    """One question, as it was searched, and what each stage made of it.
+
+    `same_question` is how likely the bank of questions that was searched holds it, where that is known.
+    """
 
     qid: str
     query: str
     stages: Mapping[str, StageResult]
+    same_question: float | None = None
 
 
 def report(
@@ -51,6 +56,7 @@ def report(
         "stages": {stage: _stage(answerable, stage, ms) for stage, ms in times.items()},
         "false_accept": fmean([bool(row["final"]["top"]) for row in negatives]) if negatives else None,
         "auc": auc(_best(answerable), _best(negatives)),
+        "same_question": _same_question(answerable, negatives),
         "per_query": rows,
     }
 
@@ -66,12 +72,35 @@ def _row(result: QuestionResult, grades: Grades, least: int) -> dict[str, Any] |
         }
         for name, stage in result.stages.items()
     }
-    return {"qid": result.qid, "query": result.query, **stages, "negative": not grades}
+    return {
+        "qid": result.qid,
+        "query": result.query,
+        **stages,
+        "same_question": result.same_question,
+        "negative": not grades,
+    }
 
 
 def _stage(rows: Sequence[Mapping[str, Any]], stage: str, ms: Sequence[float]) -> dict[str, float | None]:
     means = {name: fmean(row[stage][name] for row in rows) if rows else None for name in NAMES}
     return {**means, "p50_ms": round(median(ms), 2), "p95_ms": round(percentile(ms, 0.95), 2)}
+
+
+def _same_question(
+    answerable: Sequence[Mapping[str, Any]], negatives: Sequence[Mapping[str, Any]]
+) -> dict[str, float | None] | None:
+    """How well the calibrated score tells questions that the bank holds from others."""
+    known, unknown = (
+        [row["same_question"] for row in rows if row["same_question"] is not None]
+        for rows in (answerable, negatives)
+    )
+    if not known and not unknown:
+        return None
+    return {
+        "auc": auc(known, unknown),
+        "accepted": fmean([score >= SURELY for score in known]) if known else None,
+        "false_accept": fmean([score >= SURELY for score in unknown]) if unknown else None,
+    }
 
 
 def _best(rows: Sequence[Mapping[str, Any]]) -> list[float]:

@@ -10,10 +10,10 @@ from ..parsed import Block, Parsed
 
 def parse(path: Path) -> Parsed:
     text, _ = decode(path.read_bytes())
-    return Parsed(blocks=[*_blocks(text)])
+    return Parsed(blocks=[*blocks_of(text)])
 
 
-def _blocks(text: str) -> Iterator[Block]:
+def blocks_of(text: str) -> Iterator[Block]:
     paragraph: list[str] = []
     for line in text.split("\n"):
         if is_heading_line(line):

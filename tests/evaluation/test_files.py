@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from headrace.evaluation.files import BadTask, Task, read_task
+from headrace.evaluation.files import BadTask, Corpus, Questions, read_corpus, read_faq, read_questions
 
 
 def written(folder: Path, **rows: list[Any]) -> dict[str, Path]:
@@ -14,39 +14,41 @@ def written(folder: Path, **rows: list[Any]) -> dict[str, Path]:
     return {name: folder / name for name in rows}
 
 
-def a_task(folder: Path, **changed: list[Any]) -> Task:
+def a_task(folder: Path, **changed: list[Any]) -> tuple[Corpus, Questions]:
     rows: dict[str, list[Any]] = {
         "corpus": [{"id": "a", "title": "年假", "text": "十二天"}, {"id": "b", "text": "seal kit"}],
         "queries": [{"id": "q1", "text": "年假几天？"}, {"id": "q2", "text": "谁？"}],
         "qrels": [{"qid": "q1", "doc_id": "a", "relevance": 2}],
     }
     paths = written(folder, **(rows | changed))
-    return read_task(
-        corpus=None if "faq" in changed else paths["corpus"],
-        faq=paths.get("faq"),
-        queries=paths["queries"],
-        qrels=paths["qrels"],
-    )
+    corpus = read_faq(paths["faq"]) if "faq" in changed else read_corpus(paths["corpus"])
+    return corpus, read_questions(paths["queries"], paths["qrels"])
 
 
-def test_a_corpus_entry_is_one_text_with_its_title(tmp_path: Path) -> None:
-    task = a_task(tmp_path)
-    assert [unit.texts for unit in task.units] == [["年假\n十二天"], ["seal kit"]]
-    assert task.grades == {"q1": {"a": 2}}
+def test_a_task_is_texts_questions_and_grades(tmp_path: Path) -> None:
+    corpus, questions = a_task(tmp_path)
+    assert [(row.id, row.title, row.text) for row in corpus.texts] == [
+        ("a", "年假", "十二天"),
+        ("b", None, "seal kit"),
+    ]
+    assert [query.id for query in questions.queries] == ["q1", "q2"]
+    assert questions.grades == {"q1": {"a": 2}}
 
 
-def test_every_phrasing_of_a_faq_entry_finds_it(tmp_path: Path) -> None:
-    task = a_task(tmp_path, faq=[{"id": "f", "question": "几天？", "similar_questions": ["多久？", " "]}])
-    assert [unit.texts for unit in task.units] == [["几天？", "多久？"]]
+def test_a_bank_of_questions_has_entries(tmp_path: Path) -> None:
+    corpus, _ = a_task(tmp_path, faq=[{"id": 7, "question": "几天？", "similar_questions": ["多久？"]}])
+    assert [(row.id, row.question, row.similar_questions) for row in corpus.entries] == [
+        ("7", "几天？", ["多久？"])
+    ]
 
 
 def test_a_relevance_of_zero_makes_no_answer(tmp_path: Path) -> None:
-    assert a_task(tmp_path, qrels=[{"qid": "q1", "doc_id": "a", "relevance": 0}]).grades == {}
+    assert a_task(tmp_path, qrels=[{"qid": "q1", "doc_id": "a", "relevance": 0}])[1].grades == {}
 
 
 def test_line_separators_inside_a_text_end_no_line(tmp_path: Path) -> None:
-    task = a_task(tmp_path, corpus=['{"id": "a", "text": "one\u2028two"}'])
-    assert [unit.texts for unit in task.units] == [["one\u2028two"]]
+    corpus, _ = a_task(tmp_path, corpus=['{"id": "a", "text": "one\u2028two"}'])
+    assert [row.text for row in corpus.texts] == ["one\u2028two"]
 
 
 @pytest.mark.parametrize(
@@ -70,4 +72,4 @@ def test_an_id_that_stands_twice_is_refused(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadTask, match="nowhere cannot be read"):
-        read_task(corpus=tmp_path / "nowhere", faq=None, queries=tmp_path, qrels=tmp_path)
+        read_corpus(tmp_path / "nowhere")

@@ -28,28 +28,19 @@ def entry_text(chunk: Chunk, title: str) -> str:
     return search_text(chunk, stem_of(title))
 
 
-async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:
-    """Known questions, which are searched with questions."""
-    return await embedder.embed_queries(texts)
-
-
 async def embedded(
     chunks: Sequence[Chunk], titles: Mapping[str, str], embedder: Embedder
 ) -> list[IndexEntry]:
-    """The entries of these chunks for both indexes; `titles` by document."""
+    """The entries of these chunks for both indexes; `titles` by document.
+
+    Known questions are embedded as passages too, though they are searched with questions: that finds the
+    right entry more often than embedding them as questions (docs/quality.md).
+    """
     entries: list[IndexEntry] = []
-    questions = [chunk for chunk in chunks if chunk.kind == "question"]
-    passages = [chunk for chunk in chunks if chunk.kind != "question"]
-    for kind, group in (("question", questions), ("passage", passages)):
-        for start in range(0, len(group), EMBED_BATCH):
-            batch = group[start : start + EMBED_BATCH]
-            texts = [entry_text(chunk, titles[chunk.document_id]) for chunk in batch]
-            vectors = (
-                await embed_questions(embedder, texts)
-                if kind == "question"
-                else await embedder.embed_passages(texts)
-            )
-            entries += map(_entry, batch, texts, vectors)
+    for start in range(0, len(chunks), EMBED_BATCH):
+        batch = chunks[start : start + EMBED_BATCH]
+        texts = [entry_text(chunk, titles[chunk.document_id]) for chunk in batch]
+        entries += map(_entry, batch, texts, await embedder.embed_passages(texts))
     return entries
 
 

@@ -10,10 +10,10 @@ from ..context import Chunk, Embedder, FaqEntry, KnowledgeBase, require_same_mod
 from ..errors import BadRequest, Conflict, HeadraceError
 from ..ids import new_id
 from .changes import IndexChanges
-from .entries import embed_questions, embedded, is_searched
+from .entries import embedded, is_searched
 from .faq_drafts import FaqDraft, changed, chunks_of, draft_of, entry_of, good_draft, is_same, signatures
 
-__all__ = ["Faq", "FaqCatalogue", "FaqDraft", "FaqOutcome", "embed_questions"]
+__all__ = ["Faq", "FaqCatalogue", "FaqDraft", "FaqOutcome"]
 
 # What is embedded, indexed and written together: a crash costs at most this much, and a question asked
 # meanwhile waits for one batch of the embedder only.

@@ -30,10 +30,10 @@ async def merge_chunks(state: RagState, runtime: Runtime[Context]) -> Update:
 
 
 def merge_input(state: RagState) -> list[Hit]:
-    """Reranked hits; what was found where no reranker judged; nothing where it rejected all."""
-    if state.get("rerank_verdict") == "rejected":
-        return []
-    return state["ranked"] if "ranked" in state else state.get("hits", [])
+    """Reranked hits, of which a rejection leaves those found elsewhere; what was found without a ranking."""
+    if "ranked" in state:
+        return state["ranked"]
+    return [] if state.get("rerank_verdict") == "rejected" else state.get("hits", [])
 
 
 class Merger:

@@ -81,6 +81,18 @@ class SqliteCatalogue(FaqTables, TagTables):
         )
         return {chunk.indexed_as: chunk for chunk in map(to_chunk, rows)}
 
+    async def questions(self, chunk_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        rows = await self._rows(
+            "select parent_chunk_id, text from chunks "
+            "where parent_chunk_id in (select value from json_each(?)) and kind = 'question' and enabled = 1 "
+            "order by chunk_index, id",
+            json.dumps([*chunk_ids]),
+        )
+        found: dict[str, list[str]] = {}
+        for row in rows:
+            found.setdefault(row["parent_chunk_id"], []).append(row["text"])
+        return found
+
     async def languages(self, kb_ids: Sequence[str]) -> Mapping[str, Mapping[str, int]]:
         rows = await self._rows(
             "select kb_id, language, count(*) as chunks from chunks "

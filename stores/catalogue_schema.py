@@ -16,6 +16,7 @@ SCHEMA_VERSION = 2
 # What version 2 brought, for files made since and for those that came from version 1.
 ADDED = """
 create unique index chunks_by_entry on chunks (entry_id) where entry_id <> '';
+create index questions_of_chunk on chunks (parent_chunk_id) where kind = 'question';
 create index chunks_by_language on chunks (kb_id, language) where kind <> 'parent' and enabled = 1;
 create table faq_entries (
     id text primary key references documents (id) on delete cascade,

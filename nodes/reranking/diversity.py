@@ -3,13 +3,29 @@
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from ...state import Departure, Hit
+from ...state import Asked, Departure, Hit, RerankVerdict
 from ...text.similarity import jaccard
 from ..reporting.departures import departed, with_scores
 
 NEAR_DUPLICATE = 0.85  # Jaccard of token sets
+# On the scores of the search alone variety costs .04 to .14 nDCG@10.
+WITH_RERANKER, WITHOUT = 0.7, 1.0
 
 TokenSets = Mapping[str, AbstractSet[str]]  # by chunk id
+
+
+def diverse(
+    hits: Sequence[Hit], tokens: TokenSets, asked: Asked, verdict: RerankVerdict
+) -> tuple[list[Hit], list[Departure]]:
+    """Hits, given best first, without repetitions; where a model has judged them, varied as well."""
+    weight = asked["mmr_lambda"]
+    if weight is None:
+        weight = WITH_RERANKER if verdict == "ok" else WITHOUT
+    distinct, repeated = without_near_duplicates(hits, tokens)
+    if weight >= WITHOUT:
+        return distinct, repeated
+    chosen, alike = maximal_marginal_relevance(distinct, tokens, weight=weight, count=asked["rerank_top_k"])
+    return chosen, [*repeated, *alike]
 
 
 def without_near_duplicates(hits: Sequence[Hit], tokens: TokenSets) -> tuple[list[Hit], list[Departure]]:

@@ -1,13 +1,17 @@
 """The second opinion, its thresholds, and what happens without it."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from langgraph.runtime import Runtime
 
+from headrace.context import Reranker
 from headrace.errors import DependencyFailed
-from headrace.nodes.rerank import above_threshold, rerank, with_composite
-from headrace.nodes.reranking.diversity import maximal_marginal_relevance, stretched, without_near_duplicates
+from headrace.nodes.rerank import rerank
 from headrace.state import Update
 
 from ..fakes import FakeReranker, World, a_chunk, a_hit, asked
@@ -17,9 +21,7 @@ pytestmark = pytest.mark.anyio
 TEXTS = {"c1": "travel expenses", "c2": "annual leave", "c3": "差旅报销"}
 
 
-async def reranked(
-    reranker: FakeReranker | None, texts: dict[str, str] | None = None, **request: Any
-) -> Update:
+async def reranked(reranker: Reranker | None, texts: dict[str, str] | None = None, **request: Any) -> Update:
     world = World()
     given = texts or TEXTS
     await world.add(*(a_chunk(id, text) for id, text in given.items()))
@@ -62,6 +64,13 @@ async def test_hits_below_the_threshold_leave_and_say_why() -> None:
     assert update.get("departures", [])[0].get("scores") == {"rerank": 0.1, "composite": 0.43}
 
 
+async def test_texts_that_all_have_the_same_score_stay_in_the_order_of_the_search() -> None:
+    update = await reranked(FakeReranker(rest=0.0))
+    assert (ids(update), update.get("rerank_verdict")) == (["c1", "c2", "c3"], "failed")
+    [warning] = update.get("warnings", [])
+    assert warning["code"] == "rerank_says_nothing"
+
+
 @pytest.mark.parametrize("error", [None, DependencyFailed("rerank", "down", code="rerank_down")])
 async def test_the_call_of_the_model_is_recorded_also_when_it_fails(error: DependencyFailed | None) -> None:
     [call] = (await reranked(FakeReranker(rest=0.5, error=error))).get("calls", [])
@@ -80,6 +89,68 @@ async def test_a_failed_reranker_leaves_the_retrieval_order(error: Exception) ->
 async def test_scores_that_are_no_numbers_are_a_failure_not_a_rejection() -> None:
     update = await reranked(FakeReranker(rest=float("nan")))
     assert update.get("rerank_verdict") == "failed"
+
+
+class Saying:
+    """A reranker that returns what it was given, whatever was asked."""
+
+    name = "saying"
+
+    def __init__(self, scores: Sequence[float]) -> None:
+        self.said = scores
+
+    async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
+        return [*self.said]
+
+
+@settings(max_examples=60)
+@given(st.lists(st.floats(), max_size=5), st.floats(0, 1), st.booleans())
+async def test_whatever_a_reranker_says_the_run_goes_on(
+    said: list[float], threshold: float, faq: bool
+) -> None:
+    update = await reranked(Saying(said), rerank_threshold=threshold, document_ids=["doc1"] if faq else [])
+    verdict = update.get("rerank_verdict")
+    assert verdict in ("ok", "failed", "rejected")
+    left = [one["chunk_id"] for one in update.get("departures", [])]
+    assert sorted([*ids(update), *left]) == ["c1", "c2", "c3"]
+    if len(said) != 3 or not any(map(math.isfinite, said)):
+        assert (verdict, ids(update)) == ("failed", ["c1", "c2", "c3"])
+    assert len(update.get("warnings", [])) == (verdict == "failed")
+    assert all(0 <= hit["score"] <= 1 for hit in update.get("ranked", []))
+
+
+async def test_a_catalogue_that_is_down_costs_only_images_and_questions() -> None:
+    world = World()
+    await world.add(a_chunk("c1", "差旅报销"), a_chunk("c2", "annual leave"))
+    world.catalogue.failing = True
+    reranker = FakeReranker({"差旅": 0.9}, rest=0.4)
+    state = {"request": asked(), "hits": [a_hit("c1"), a_hit("c2", score=0.8)]}
+    update = await rerank(state, Runtime(context=world.context(reranker=reranker)))  # pyright: ignore[reportArgumentType]
+    assert (ids(update), update.get("rerank_verdict")) == (["c1", "c2"], "ok")
+    assert [warning["stage"] for warning in update.get("warnings", [])] == ["rerank"]
+
+
+async def test_images_and_questions_of_a_passage_are_scored_with_it() -> None:
+    world = World()
+    await world.add(
+        a_chunk("c1", "审批", images=({"url": "a.png", "caption": "报销流程"},)),
+        a_chunk("q1", "How do I get refunded?", kind="question", parent_chunk_id="c1"),
+        a_chunk("c2", "annual leave"),
+    )
+    reranker = FakeReranker({"报销": 0.9}, rest=0.4)
+    state = {"request": asked(), "hits": [a_hit("c1"), a_hit("c2", score=0.8)]}
+    await rerank(state, Runtime(context=world.context(reranker=reranker)))  # pyright: ignore[reportArgumentType]
+    assert reranker.passages == ["审批\n报销流程\nHow do I get refunded?", "annual leave"]
+
+
+async def test_known_answers_come_first_also_without_a_reranker() -> None:
+    world = World()
+    await world.add(a_chunk("c1", "差旅报销"), a_chunk("f1", "怎么报销？", kind="faq"))
+    hits = [a_hit("c1", score=0.8), a_hit("f1", score=0.7, kind="faq", match_type="faq")]
+    state = {"request": asked(), "hits": hits}
+    update = await rerank(state, Runtime(context=world.context()))  # pyright: ignore[reportArgumentType]
+    assert ids(update) == ["f1", "c1"]
+    assert update.get("ranked", [])[0]["marks"] == ["faq_boosted"]
 
 
 async def test_everything_hopeless_is_rejected() -> None:
@@ -104,52 +175,3 @@ async def test_near_duplicates_of_a_better_hit_leave() -> None:
     assert ids(update) == ["c1", "c3"]
     [left] = update.get("departures", [])
     assert (left["reason"], left.get("other")) == ("near_duplicate", "c1")
-
-
-def scored(*scores: float) -> list[Any]:
-    return [with_composite(a_hit(f"c{n}"), score) for n, score in enumerate(scores)]
-
-
-def test_the_threshold_is_lowered_once_when_nothing_passes() -> None:
-    kept, limit = above_threshold(scored(0.4, 0.1), 0.5, narrowed=False)
-    assert (len(kept), limit) == (1, 0.35)
-
-
-def test_it_is_never_lowered_under_the_default() -> None:
-    kept, limit = above_threshold(scored(0.29, 0.1), 0.35, narrowed=False)
-    assert (len(kept), limit) == (1, 0.3)
-    assert kept[0]["marks"] == ["best_of_weak"]
-
-
-@pytest.mark.parametrize(("score", "narrowed", "kept"), [(0.15, False, 1), (0.14, False, 0), (0.0, True, 1)])
-def test_the_best_of_weak_ones_stays_unless_it_is_hopeless(score: float, narrowed: bool, kept: int) -> None:
-    assert len(above_threshold(scored(score), 0.3, narrowed=narrowed)[0]) == kept
-
-
-def test_diversity_prefers_a_new_text_to_a_better_repetition() -> None:
-    hits = [a_hit("a", score=1.0), a_hit("b", score=0.9), a_hit("c", score=0.8)]
-    tokens = {"a": {"x", "y"}, "b": {"x", "y", "z"}, "c": {"p", "q"}}
-    chosen, departures = maximal_marginal_relevance(hits, tokens, weight=0.5, count=2)
-    assert [hit["chunk_id"] for hit in chosen] == ["a", "c"]
-    assert [hit["scores"]["mmr"] for hit in chosen] == [0.5, 0.0]
-    [left] = departures
-    assert (left["reason"], left.get("other")) == ("not_diverse", "a")
-    assert left.get("scores") == {"mmr": pytest.approx(-0.083333)}
-
-
-def test_with_full_weight_diversity_is_the_order_of_scores() -> None:
-    hits = [a_hit("a", score=1.0), a_hit("b", score=0.9)]
-    chosen, _ = maximal_marginal_relevance(hits, {"a": {"x"}, "b": {"x"}}, weight=1.0, count=5)
-    assert [hit["chunk_id"] for hit in chosen] == ["a", "b"]
-
-
-def test_near_duplicates_are_measured_by_shared_words() -> None:
-    hits = [a_hit("a"), a_hit("b"), a_hit("c")]
-    tokens = {"a": set("abcdefg"), "b": set("abcdefg"), "c": set("abcxyz")}
-    assert [hit["chunk_id"] for hit in without_near_duplicates(hits, tokens)[0]] == ["a", "c"]
-
-
-def test_scores_are_stretched_over_their_range() -> None:
-    assert stretched([0.2, 0.4, 0.3]) == pytest.approx([0.0, 1.0, 0.5])
-    assert stretched([0.4, 0.4]) == [1.0, 1.0]
-    assert stretched([]) == []

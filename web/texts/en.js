@@ -294,6 +294,7 @@ export const en = {
   "left.joined": "joined with its neighbour",
   "left.near_duplicate": "nearly the same as a better one",
   "left.not_diverse": "says too little that others do not",
+  "left.over_quota": "more images and tables than are kept",
   "left.below_threshold": "score of the reranker too low",
   "left.below_vector_threshold": "meaning too far away",
   "left.below_keyword_threshold": "too few matching words",

@@ -294,6 +294,7 @@ export const zh = {
   "left.joined": "与相邻段落合并",
   "left.near_duplicate": "与更好的段落几乎相同",
   "left.not_diverse": "与其他段落重复较多",
+  "left.over_quota": "图片和表格已够数",
   "left.below_threshold": "重排得分过低",
   "left.below_vector_threshold": "语义相差太远",
   "left.below_keyword_threshold": "匹配的词太少",

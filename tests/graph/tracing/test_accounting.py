@@ -29,6 +29,7 @@ REASONS = {
     ("collect_results", "gone"),
     ("collect_results", "same_text"),
     ("rerank", "below_threshold"),
+    ("rerank", "over_quota"),
     ("rerank", "near_duplicate"),
     ("rerank", "not_diverse"),
     ("merge_chunks", "gone"),
@@ -88,6 +89,14 @@ async def judged_by_a_model() -> Recorded:
     )
     judge = FakeReranker({"hopeless": 0.1}, rest=0.8)
     return await recorded(world.context(reranker=judge), "travel", rerank_top_k=2)
+
+
+async def with_more_tables_than_are_kept() -> Recorded:
+    tables = [
+        a_chunk(f"t{n}", f"差旅 | 城市{n} | {n}00 元", kind="table", document_id=f"t{n}") for n in range(7)
+    ]
+    world = await a_world(*in_documents("差旅报销标准"), *tables)
+    return await recorded(world.context(reranker=FakeReranker({"报销": 0.9}, rest=0.02)), "差旅")
 
 
 async def rejected_by_a_model() -> Recorded:
@@ -152,6 +161,7 @@ RUNS: list[Callable[[], Awaitable[Recorded]]] = [
     gone_from_the_catalogue,
     without_text_and_with_the_same,
     judged_by_a_model,
+    with_more_tables_than_are_kept,
     rejected_by_a_model,
     merged_in_every_way,
     more_than_is_kept,

@@ -1,6 +1,7 @@
 """What a run is given: its settings and the things it may talk to."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -137,6 +138,12 @@ class SearchCatalogue(Catalogue, Protocol):
 
     async def questions(self, chunk_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
         """Texts of the enabled `question` chunks below these chunks, in order, by chunk id."""
+        ...
+
+    async def kinds(
+        self, kb_ids: Sequence[str], among: Sequence[str]
+    ) -> Mapping[str, AbstractSet[str]]:
+        """Which of the kinds `among`, other than text, there are to be found, by knowledge base."""
         ...
 
     async def languages(self, kb_ids: Sequence[str]) -> Mapping[str, Mapping[str, int]]:

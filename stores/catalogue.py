@@ -93,6 +93,19 @@ class SqliteCatalogue(FaqTables, TagTables):
             found.setdefault(row["parent_chunk_id"], []).append(row["text"])
         return found
 
+    async def kinds(self, kb_ids: Sequence[str], among: Sequence[str]) -> Mapping[str, set[str]]:
+        rows = await self._rows(
+            "select kb.value as kb_id, one.value as kind from json_each(?) kb, json_each(?) one "
+            "where exists (select 1 from chunks where kb_id = kb.value and kind = one.value "
+            "and kind not in ('parent', 'text') and enabled = 1)",  # as its index says
+            json.dumps([*kb_ids]),
+            json.dumps([*among]),
+        )
+        found: dict[str, set[str]] = {}
+        for row in rows:
+            found.setdefault(row["kb_id"], set()).add(row["kind"])
+        return found
+
     async def languages(self, kb_ids: Sequence[str]) -> Mapping[str, Mapping[str, int]]:
         rows = await self._rows(
             "select kb_id, language, count(*) as chunks from chunks "

@@ -17,6 +17,7 @@ SCHEMA_VERSION = 2
 ADDED = """
 create unique index chunks_by_entry on chunks (entry_id) where entry_id <> '';
 create index questions_of_chunk on chunks (parent_chunk_id) where kind = 'question';
+create index chunks_by_kind on chunks (kb_id, kind) where kind not in ('parent', 'text') and enabled = 1;
 create index chunks_by_language on chunks (kb_id, language) where kind <> 'parent' and enabled = 1;
 create table faq_entries (
     id text primary key references documents (id) on delete cascade,

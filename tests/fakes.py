@@ -254,6 +254,13 @@ class MemoryCatalogue:
                 found.setdefault(chunk.parent_chunk_id or "", []).append(chunk.text)
         return found
 
+    async def kinds(self, kb_ids: Sequence[str], among: Sequence[str]) -> Mapping[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for chunk in self.all_chunks.values():
+            if chunk.kb_id in kb_ids and chunk.enabled and chunk.kind in among:
+                found.setdefault(chunk.kb_id, set()).add(chunk.kind)
+        return found
+
     async def languages(self, kb_ids: Sequence[str]) -> Mapping[str, Mapping[str, int]]:
         found: dict[str, dict[str, int]] = {}
         for chunk in self.all_chunks.values():

@@ -406,6 +406,18 @@ async def test_the_languages_of_what_is_searched_are_counted(catalogue: SqliteCa
     assert await catalogue.languages([document.kb_id, "none"]) == {document.kb_id: {"zh": 2, "en": 1}}
 
 
+async def test_the_kinds_that_a_search_asks_for_apart_are_known(catalogue: SqliteCatalogue) -> None:
+    document = await a_document(catalogue)
+    table, image, text, off = some_chunks(document, "一览表", "A chart", "年假十天。", "停用的")
+    chunks = [replace(table, kind="table"), replace(image, kind="image"), text]
+    await catalogue.publish(
+        document.id, revision=1, chunks=[*chunks, replace(off, kind="question", enabled=False)]
+    )
+    among = ["table", "image", "chart", "question"]
+    assert await catalogue.kinds([document.kb_id, "none"], among) == {document.kb_id: {"table", "image"}}
+    assert await catalogue.kinds([document.kb_id], ["chart"]) == {}
+
+
 async def test_questions_below_a_chunk_are_read_in_order(catalogue: SqliteCatalogue) -> None:
     document = await a_document(catalogue)
     chunks = some_chunks(document, "年假十天。", "年假有几天？", "How many days off?", "停用的", "别的")

@@ -1,10 +1,12 @@
 """Text to tokens, the same for an index and for the queries against it."""
 
+import hashlib
 import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,10 @@ from opencc import OpenCC
 from ..errors import StartRefused
 from .folding import folded_with_origins, normalised, without_thousands
 from .stopwords import CHINESE, ENGLISH
+
+# To be raised with every change of what `index` makes of a text: what was indexed otherwise is indexed again.
+CHAIN = 3
+LIBRARIES = ("rjieba", "jieba", "OpenCC", "snowballstemmer")
 
 # What jieba's dictionary covers; of the rest, mostly in names, each character is a word.
 _COMMON_HAN = r"\u4e00-\u9fd5"
@@ -61,6 +67,7 @@ class Tokens:
         """
         self._simplified: Callable[[str], str] = OpenCC("t2s").convert
         self._cut = _cutter(user_dictionary)
+        self.version = _version(user_dictionary)  # of two that make the same tokens of every text the same
         stemmer: Any = snowballstemmer.stemmer("english")
         stemming = threading.Lock()
 
@@ -154,6 +161,13 @@ class Tokens:
             yield self._stem(word[:TOKEN_LENGTH]), stop
         if len(pieces) > 1 and any(character.isdigit() for character in run):
             yield whole[:TOKEN_LENGTH], False
+
+
+def _version(user_dictionary: Path | None) -> str:
+    parts = [str(CHAIN), *(f"{name}-{version(name)}" for name in LIBRARIES)]
+    if user_dictionary is not None:
+        parts.append(f"dictionary-{hashlib.sha256(user_dictionary.read_bytes()).hexdigest()[:16]}")
+    return " ".join(parts)
 
 
 def _occurrences(token: str, run: str) -> Iterator[int]:

@@ -63,13 +63,19 @@ async function events(path, options) {
 async function all(path) {
   const items = [];
   for (let page = 1; ; page += 1) {
-    const answer = await json(`${path}?page=${page}&page_size=${PAGE_SIZE}`);
+    const answer = await json(path + query({ page, page_size: PAGE_SIZE }));
     items.push(...answer.data);
     if (!answer.data.length || items.length >= (answer.total ?? 0)) return items;
   }
 }
 
 const id = encodeURIComponent;
+
+/** `?name=value…` of what is given: nothing stands for null and for empty texts. */
+function query(values) {
+  const given = Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return given.length ? `?${new URLSearchParams(given)}` : "";
+}
 
 export const info = () => data("/info");
 
@@ -86,10 +92,16 @@ export const listMessages = (session) => all(`/sessions/${id(session)}/messages`
  * Asks, and gives the event stream of the answer. The same `requestId` never asks twice.
  * `onBusy`: what to do while another answer is written: "reject", "queue" or "stop".
  */
-export const ask = (session, { query, kbIds, requestId, onBusy }, signal) =>
+export const ask = (session, { query, kbIds, tagIds, requestId, onBusy }, signal) =>
   events(`/sessions/${id(session)}/knowledge-qa`, {
     method: "POST",
-    body: { query, knowledge_base_ids: kbIds, request_id: requestId, on_busy: onBusy },
+    body: {
+      query,
+      knowledge_base_ids: kbIds,
+      ...(tagIds.length && { tag_ids: tagIds }),
+      request_id: requestId,
+      on_busy: onBusy,
+    },
     signal,
   });
 export const continueStream = (session, message, after, signal) =>
@@ -102,16 +114,48 @@ export const fork = (run, body) => data(`/runs/${id(run)}/fork`, { method: "POST
 export const diff = (run, other, signal) => data(`/runs/${id(run)}/diff?with=${id(other)}`, { signal });
 
 export const listKbs = () => all("/knowledge-bases");
-export const createKb = (name) => data("/knowledge-bases", { method: "POST", body: { name } });
+export const createKb = (name, kind) => data("/knowledge-bases", { method: "POST", body: { name, kind } });
 export const deleteKb = (kb) => json(`/knowledge-bases/${id(kb)}`, { method: "DELETE" });
 
-export const listDocuments = (kb, page, size) =>
-  json(`/knowledge-bases/${id(kb)}/documents?page=${page}&page_size=${size}`);
+/** @param {{page: number, page_size: number, tag_id?: string}} wanted */
+export const listDocuments = (kb, wanted) => json(`/knowledge-bases/${id(kb)}/documents${query(wanted)}`);
+export const allDocuments = (kb) => all(`/knowledge-bases/${id(kb)}/documents`);
 export const getDocument = (document) => data(`/documents/${id(document)}`);
 export const deleteDocument = (document) => json(`/documents/${id(document)}`, { method: "DELETE" });
 export const documentEvents = (document, signal) => events(`/documents/${id(document)}/events`, { signal });
-export async function upload(kb, file) {
+export const upload = (kb, file) => data(`/knowledge-bases/${id(kb)}/documents`, { method: "POST", body: withFile(file) });
+
+export const listTags = (kb) => all(`/knowledge-bases/${id(kb)}/tags`);
+export const createTag = (kb, name) => data(`/knowledge-bases/${id(kb)}/tags`, { method: "POST", body: { name } });
+export const renameTag = (tag, name) => data(`/tags/${id(tag)}`, { method: "PUT", body: { name } });
+export const deleteTag = (tag) => json(`/tags/${id(tag)}`, { method: "DELETE" });
+export const setTags = (document, tagIds) =>
+  data(`/documents/${id(document)}/tags`, { method: "PUT", body: { tag_ids: tagIds } });
+
+/** @param {{page: number, page_size: number, kind?: string}} wanted */
+export const listChunks = (document, wanted) => json(`/documents/${id(document)}/chunks${query(wanted)}`);
+export const getChunk = (chunk, signal) => data(`/chunks/${id(chunk)}`, { signal });
+export const changeChunk = (chunk, change) => data(`/chunks/${id(chunk)}`, { method: "PUT", body: change });
+
+/** @param {{page: number, page_size: number, search?: string, tag_id?: string, enabled?: boolean}} wanted */
+export const listFaq = (kb, wanted, signal) => json(`/knowledge-bases/${id(kb)}/faq${query(wanted)}`, { signal });
+export const getFaq = (entry) => data(`/faq/${id(entry)}`);
+export const addFaq = (kb, entry) => data(`/knowledge-bases/${id(kb)}/faq`, { method: "POST", body: entry });
+export const changeFaq = (entry, change) => data(`/faq/${id(entry)}`, { method: "PUT", body: change });
+export const deleteFaq = (kb, ids) => data(`/knowledge-bases/${id(kb)}/faq/delete`, { method: "POST", body: { ids } });
+export const enableFaq = (kb, ids, enabled) =>
+  data(`/knowledge-bases/${id(kb)}/faq/enabled`, { method: "PUT", body: { ids, enabled } });
+/** @param {"append"|"replace"} mode */
+export const importFaq = (kb, file, mode) =>
+  data(`/knowledge-bases/${id(kb)}/faq/import`, { method: "POST", body: withFile(file, { mode }) });
+/** The address of the file with all entries. */
+export const faqFile = (kb, format) => `${ROOT}/knowledge-bases/${id(kb)}/faq/export${query({ format })}`;
+
+export const search = (wanted, signal) => data("/search", { method: "POST", body: wanted, signal });
+
+function withFile(file, fields = {}) {
   const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
   form.append("file", file, file.name);
-  return data(`/knowledge-bases/${id(kb)}/documents`, { method: "POST", body: form });
+  return form;
 }

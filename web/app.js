@@ -4,12 +4,14 @@ import * as api from "./api.js";
 import { Busy } from "./busy.js";
 import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
-import { Documents } from "./documents.js";
 import { describe } from "./errors.js";
 import { textBefore } from "./highlight.js";
 import { onLanguage, language, LANGUAGES, setLanguage, startLanguage, t } from "./i18n.js";
+import { KnowledgeBases } from "./kb/dialog.js";
 import { Sources } from "./references.js";
 import { Scope } from "./scope.js";
+import { isSearch } from "./search/address.js";
+import { SearchPage } from "./search/page.js";
 import { SessionList } from "./sessions.js";
 import { Sidebar } from "./sidebar.js";
 import { Why } from "./why/why.js";
@@ -61,12 +63,16 @@ const conversation = new Conversation({
   },
   onError: (error) => say(describe(error)),
 });
-const documents = new Documents({
+const documents = new KnowledgeBases({
   dialog: $("#documents"),
-  describe,
   onKbs: loadKbs,
-  onChanged: draw,
+  onChanged: () => {
+    scope.loadTags();
+    draw();
+  },
 });
+const search = new SearchPage($("#search"));
+let searching = false; // whether the page for trying a search is shown
 
 async function start() {
   startLanguage();
@@ -76,13 +82,13 @@ async function start() {
   for (const button of document.querySelectorAll(".open-documents")) {
     button.addEventListener("click", () => documents.open());
   }
-  $(".skip").addEventListener("click", () => composer.focus());
+  $(".skip").addEventListener("click", () => (searching ? search : composer).focus());
   addEventListener("hashchange", openAddressed);
   takeFilesDraggedHere();
   redraw();
   await Promise.all([loadInfo(), loadKbs(), sessions.refresh()]);
   await openAddressed();
-  composer.focus();
+  if (!searching) composer.focus();
 }
 
 /** Files dragged over the page open the dialog they can be dropped in; beside it they would replace the page. */
@@ -112,6 +118,7 @@ async function loadKbs() {
     kbsKnown = true;
     scope.setKbs(kbs);
     documents.setKbs(kbs);
+    search.setKbs(kbs);
     draw();
   } catch (error) {
     say(describe(error));
@@ -128,6 +135,8 @@ function addressed() {
 }
 
 async function openAddressed() {
+  if (isSearch(location.hash)) return showSearch();
+  leaveSearch();
   const id = addressed();
   if (id === conversation.session) return;
   sources.close();
@@ -147,7 +156,25 @@ async function openAddressed() {
   draw();
 }
 
+/** Shows the page for trying a search. An answer being written goes on behind it. */
+function showSearch() {
+  searching = true;
+  sources.close();
+  why.close();
+  sidebar.close();
+  draw();
+  search.open(location.hash);
+}
+
+function leaveSearch() {
+  if (!searching) return;
+  searching = false;
+  search.close();
+  draw();
+}
+
 function startNew() {
+  leaveSearch();
   history.pushState(null, "", location.pathname);
   showNew();
   sidebar.close();
@@ -178,12 +205,13 @@ async function put(text, onBusy) {
   composer.text = "";
   $("#welcome").hidden = true;
   try {
-    await conversation.ask(await openedSession(), text, scope.ids, onBusy);
+    await conversation.ask(await openedSession(), text, { kbIds: scope.ids, tagIds: scope.tagIds }, onBusy);
   } catch (error) {
     if (!composer.text) composer.text = text;
     if (error.code === "session_busy") await showBusy();
     else say(describe(error));
     if (error.code === "kb_not_found") await loadKbs();
+    if (/^tag_/.test(error.code)) scope.loadTags();
   }
   draw();
 }
@@ -215,6 +243,9 @@ function say(text) {
 }
 
 function draw() {
+  document.body.dataset.view = searching ? "search" : "conversation";
+  if (searching) $("#open-search").setAttribute("aria-current", "page");
+  else $("#open-search").removeAttribute("aria-current");
   composer.setRunning(conversation.running);
   $("#notice").hidden = info.chat?.generates !== false;
   $("#welcome").hidden = conversation.session !== null;
@@ -223,6 +254,11 @@ function draw() {
 }
 
 function drawTitle() {
+  if (searching) {
+    $("#title").textContent = t("search.title");
+    document.title = `${t("search.title")} – headrace`;
+    return;
+  }
   const title = conversation.session ? sessions.title(conversation.session) : "";
   $("#title").textContent = title || t(conversation.session ? "sessions.untitled" : "sessions.new");
   document.title = title ? `${title} – headrace` : "headrace";
@@ -234,6 +270,7 @@ function redraw() {
   sessions.draw();
   scope.draw();
   documents.draw();
+  search.draw();
   composer.draw();
   busy.close();
   conversation.redraw();

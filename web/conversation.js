@@ -89,9 +89,10 @@ export class Conversation {
 
   /**
    * Puts a question to an existing session. Refusals are thrown, nothing of them stays shown.
+   * @param {{kbIds: string[], tagIds: string[]}} scope where it is searched
    * @param {"reject"|"queue"|"stop"} onBusy what to do about an answer that is being written
    */
-  async ask(session, query, kbIds, onBusy = "reject") {
+  async ask(session, query, scope, onBusy = "reject") {
     this.#session = session;
     const question = questionElement(query);
     this.#thread.append(question);
@@ -100,7 +101,7 @@ export class Conversation {
     answer.show(view);
     this.#scrollToEnd();
     const requestId = crypto.randomUUID?.() ?? String(Math.random()).slice(2);
-    const open = asked(session, { query, kbIds, requestId, onBusy });
+    const open = asked(session, { query, ...scope, requestId, onBusy });
     try {
       if (this.#live) await this.#wait(answer, open);
       else await this.#read(answer, view, open, 0);

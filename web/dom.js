@@ -22,6 +22,7 @@ const ICONS = {
   trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13",
   close: "M6 6l12 12M18 6L6 18",
   more: "M9 6l6 6-6 6",
+  tag: "M4 4h8l8 8-8 8-8-8zM8 8h.01",
 };
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -1,4 +1,6 @@
-/** Where in a passage the words stand that an answer quotes. */
+/** Where in a passage the words stand that an answer quotes, and how they are marked. */
+
+import { h } from "./dom.js";
 
 const LEAST_CHARACTERS = 6;
 
@@ -18,6 +20,17 @@ export function quotedRange(told, passage) {
 
 function escaped(text) {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+}
+
+/** The text in pieces, those of `ranges` marked. */
+export function marked(text, ranges) {
+  const pieces = [];
+  let shown = 0;
+  for (const [start, end] of ranges) {
+    pieces.push(text.slice(shown, start), h("mark", {}, text.slice(start, end)));
+    shown = end;
+  }
+  return [...pieces, text.slice(shown)].filter((piece) => piece !== "");
 }
 
 /** The text of the paragraph, item or cell in front of a citation's button. */

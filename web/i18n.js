@@ -63,11 +63,16 @@ export function onLanguage(listener) {
   listeners.add(listener);
 }
 
+// They are not seen, and turn round what stands behind them in a sentence.
+const REORDERING = /[\u202A-\u202E\u2066-\u2069]/g;
+
 /** The text of `key` with `{names}` filled in. A key without a text shows itself. */
 export function t(key, values = {}, language = current) {
   const text = TEXTS[language][key] ?? TEXTS.en[key] ?? key;
-  return text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+  return text.replace(/\{(\w+)\}/g, (whole, name) => plain(values[name]) ?? whole);
 }
+
+const plain = (value) => (typeof value === "string" ? value.replace(REORDERING, "") : value);
 
 /** As `t`, for a number of things: `key.one` where the number is 1. */
 export function count(key, n) {

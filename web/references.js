@@ -2,7 +2,7 @@
 
 import { orderReferences, referenceOf } from "./citations.js";
 import { h } from "./dom.js";
-import { quotedRange } from "./highlight.js";
+import { marked, quotedRange } from "./highlight.js";
 import { has, languageOf, t } from "./i18n.js";
 
 const NARROW = "(max-width: 900px)";
@@ -72,15 +72,14 @@ function passage(reference, number, told) {
       h("h3", { lang: languageOf(reference.knowledge_title ?? "") }, reference.knowledge_title ?? ""),
     ),
     h("p", { class: "facts" }, facts(reference).join(" · ")),
-    h("p", { class: "passage-text", lang: languageOf(text) }, ...marked(text, quotedRange(told, text))),
+    h("p", { class: "passage-text", lang: languageOf(text) }, ...marked(text, quoted(told, text))),
     webLink(reference.url),
   );
 }
 
-function marked(text, range) {
-  if (!range) return [text];
-  const [start, end] = range;
-  return [text.slice(0, start), h("mark", {}, text.slice(start, end)), text.slice(end)];
+function quoted(told, text) {
+  const range = quotedRange(told, text);
+  return range ? [range] : [];
 }
 
 function missingPassage({ number, title, url }) {

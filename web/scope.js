@@ -1,7 +1,9 @@
-/** Which knowledge bases a question searches. */
+/** Which knowledge bases a question searches, and the tags it is narrowed to. */
 
 import { h } from "./dom.js";
-import { languageOf, t } from "./i18n.js";
+import { foreign } from "./foreign.js";
+import { count, t } from "./i18n.js";
+import { TagChoice } from "./tag-choice.js";
 
 const KEY = "headrace.scope";
 
@@ -21,12 +23,15 @@ export class Scope {
   #list;
   #kbs = [];
   #chosen = new Set();
+  #tags = new TagChoice(() => this.draw());
 
   constructor(details) {
     this.#details = details;
     this.#summary = details.querySelector("summary");
     this.#list = details.querySelector(".scope-list");
     this.#list.addEventListener("change", (event) => this.#tick(event.target));
+    this.#list.after(this.#tags.element);
+    details.addEventListener("toggle", () => details.open && this.loadTags());
     details.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || !details.open) return;
       details.open = false;
@@ -41,6 +46,10 @@ export class Scope {
 
   get ids() {
     return [...this.#chosen];
+  }
+
+  get tagIds() {
+    return this.#tags.ids;
   }
 
   get kbs() {
@@ -60,8 +69,9 @@ export class Scope {
     this.draw();
   }
 
-  /** Ticks what a conversation was opened with. */
+  /** Ticks what a conversation was opened with. Tags are of the moment: they do not go along. */
   choose(ids) {
+    this.#tags.choose([]);
     if (!ids?.length) return;
     this.#chosen = new Set(chosenOf(this.#kbs, ids, this.ids));
     this.draw();
@@ -69,9 +79,9 @@ export class Scope {
 
   draw() {
     const chosen = this.#kbs.filter((kb) => this.#chosen.has(kb.id));
-    this.#summary.textContent =
-      chosen.length === 1 ? chosen[0].name : t(chosen.length ? "scope.many" : "scope.none", { n: chosen.length });
+    this.#summary.textContent = [summaryOf(chosen), this.tagIds.length ? count("scope.tags", this.tagIds.length) : ""].filter(Boolean).join(" · ");
     this.#details.classList.toggle("none", !chosen.length);
+    this.#tags.draw();
     const focused = this.#list.contains(document.activeElement) ? document.activeElement.value : null;
     this.#list.replaceChildren(
       h("p", { class: "hint" }, t(this.#hint())),
@@ -88,7 +98,7 @@ export class Scope {
   #option(kb) {
     const box = h("input", { type: "checkbox", value: kb.id });
     box.checked = this.#chosen.has(kb.id);
-    return h("label", {}, box, h("span", { lang: languageOf(kb.name) }, kb.name));
+    return h("label", {}, box, foreign("span", {}, kb.name), kb.kind === "faq" ? h("span", { class: "chip" }, t("scope.faq")) : null);
   }
 
   #tick(box) {
@@ -100,7 +110,17 @@ export class Scope {
       // Storage can be switched off; the choice then lasts until the page is closed.
     }
     this.draw();
+    this.loadTags();
   }
+
+  /** Reads again which tags there are; ticks of those that are gone go. */
+  loadTags() {
+    return this.#tags.load(this.#kbs.filter((kb) => this.#chosen.has(kb.id)));
+  }
+}
+
+function summaryOf(kbs) {
+  return kbs.length === 1 ? kbs[0].name : t(kbs.length ? "scope.many" : "scope.none", { n: kbs.length });
 }
 
 function stored() {

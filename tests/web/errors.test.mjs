@@ -7,7 +7,7 @@ const { CODES, inWords, reasonInWords, SENTENCES } = await import("../../web/err
 const { setLanguage } = await import("../../web/i18n.js");
 
 const ROOT = new URL("../../", import.meta.url);
-const PLACES = ["", "api/", "checkpoints/", "ingest/", "ingest/parse/", "models/", "nodes/", "nodes/answering/", "nodes/searching/", "prompts/", "stores/"];
+const PLACES = ["", "api/", "checkpoints/", "ingest/", "ingest/parse/", "models/", "nodes/", "nodes/answering/", "nodes/searching/", "prompts/", "stores/", "text/"];
 const TAKEN = { code: "kb_name_taken", message: "There is already a knowledge base named '手册'." };
 
 afterEach(() => setLanguage("en", false));

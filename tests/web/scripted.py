@@ -12,18 +12,18 @@ from starlette.applications import Starlette
 from starlette.datastructures import UploadFile
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.api.guard import HEADERS
 
+from .library import Library
+from .told import Json, failure, listing, success
 from .wire import frame
 
 WEB = Path(__file__).resolve().parents[2] / "web"
-MAX_PAGE = 1000
-Json = dict[str, Any]
 
 
 class ConnectionCut(Exception):
@@ -67,6 +67,7 @@ class ScriptedServer:
         self.diffs: dict[str, Json] = {}  # by the id of the second run
         self.forks: list[Json] = []  # bodies, with the run they were asked of
         self.refuse_fork: Response | None = None
+        self.library = Library(self._id, self.documents)
         self._count = 0
         self._changed = asyncio.Event()
         self._closing = asyncio.Event()
@@ -86,8 +87,8 @@ class ScriptedServer:
 
         self._call(go_on)
 
-    def add_kb(self, name: str) -> str:
-        kb = {"id": self._id("kb"), "name": name, "document_count": 0}
+    def add_kb(self, name: str, kind: str = "document") -> str:
+        kb = {"id": self._id("kb"), "name": name, "kind": kind, "document_count": 0}
         self.kbs.append(kb)
         return str(kb["id"])
 
@@ -171,10 +172,11 @@ class ScriptedServer:
         return listing(self.kbs, request)
 
     async def create_kb(self, request: Request) -> Response:
-        name = (await request.json())["name"]
+        body = await request.json()
+        name = body["name"]
         if any(kb["name"] == name for kb in self.kbs):
             return failure(409, "kb_name_taken", f"There is a knowledge base {name} already.")
-        self.add_kb(name)
+        self.add_kb(name, body["kind"])
         return success(self.kbs[-1])
 
     async def delete_kb(self, request: Request) -> Response:
@@ -194,6 +196,7 @@ class ScriptedServer:
                 "status": "pending",
                 "error": None,
                 "chunk_count": 0,
+                "tags": [],
                 "progress": {"stage": "", "done": 0, "total": 0},
             }
             self.documents[document["id"]] = document
@@ -203,7 +206,12 @@ class ScriptedServer:
 
     async def list_documents(self, request: Request) -> Response:
         kb_id = request.path_params["id"]
-        found = [one for one in reversed(self.documents.values()) if one["knowledge_base_id"] == kb_id]
+        tag = request.query_params.get("tag_id")
+        found = [
+            one
+            for one in reversed(self.documents.values())
+            if one["knowledge_base_id"] == kb_id and (not tag or tag in [has["id"] for has in one["tags"]])
+        ]
         return listing(found, request)
 
     async def one_document(self, request: Request) -> Response:
@@ -248,6 +256,7 @@ class ScriptedServer:
             Route("/knowledge-bases/{id}/documents", self.upload, methods=["POST"]),
             Route("/documents/{id}", self.one_document, methods=["GET", "DELETE"]),
             Route("/documents/{id}/events", self.document_events),
+            *self.library.routes(),
         ]
         page = Mount("/", StaticFiles(directory=WEB, html=True))
         app = Starlette(
@@ -385,22 +394,6 @@ def number(events: list[Json], message: Json) -> None:
     for seq, event in enumerate(events, start=1):
         event.update(id=message["request_id"], seq=seq, run_id=message["run_id"])
     events[0]["assistant_message_id"] = message["id"]
-
-
-def success(data: Any, *, status: int = 200) -> Response:
-    return JSONResponse({"success": True, "data": data}, status_code=status)
-
-
-def failure(status: int, code: str, message: str, **details: Any) -> Response:
-    error = {"code": code, "message": message, "details": details}
-    return JSONResponse({"success": False, "error": error}, status_code=status)
-
-
-def listing(items: list[Json], request: Request) -> Response:
-    page = int(request.query_params.get("page", 1))
-    size = min(int(request.query_params.get("page_size", 20)), MAX_PAGE)
-    part = items[(page - 1) * size : page * size]
-    return JSONResponse({"success": True, "data": part, "total": len(items), "page": page, "page_size": size})
 
 
 class Guarded:

@@ -467,7 +467,7 @@ def test_files_are_uploaded_followed_and_deleted(
     assert "The file is empty." in errors
     assert sorted(one["title"] for one in server.documents.values()) == ["broken.pdf", "渠 说明.txt"]
 
-    page.click("[data-status=ready] .icon-button")
+    page.click("[data-status=ready] .icon-button:last-child")
     page.click("#confirm .danger")
     page.until(lambda: "渠 说明.txt" not in chips(), "the document is gone")
     page.click("#documents .close")

@@ -1,12 +1,14 @@
 /** The table of passages of a run: what each scored, and what became of it. */
 
 import { h, icon } from "../dom.js";
-import { languageOf, t } from "../i18n.js";
-import { COLUMNS, fateOf, filtered, lastStage, sorted, usedColumns, wayOf } from "./ranking.js";
+import { foreign } from "../foreign.js";
+import { marked } from "../highlight.js";
+import { t } from "../i18n.js";
+import { channelsOf, COLUMNS, fateOf, filtered, lastStage, sorted, usedColumns, wayOf } from "./ranking.js";
 import { named, reasonName, shortNumber, stageName, titleOf, whereabouts } from "./words.js";
 
 const SHOW = { all: "why.all", kept: "why.kept", left: "why.left" };
-const ENDS = { on: "why.went_on", cited: "why.cited", used: "why.used", pending: "why.not_reached" };
+const ENDS = { on: "why.went_on", cited: "why.cited", used: "why.used", pending: "why.not_reached", returned: "search.returned" };
 const FIRST = 30; // rows that are drawn before somebody asks for all
 
 let tables = 0; // for ids that belong labels and fields together
@@ -16,7 +18,9 @@ export class Candidates {
   #columns;
   #byId;
   #id;
+  #options;
   #which = "all";
+  #channel = null; // only what it found is shown
   #sort = { column: "given", up: false };
   #all = false;
   #open = new Set(); // chunk ids whose way is shown
@@ -26,10 +30,12 @@ export class Candidates {
   #rows = h("tbody", { role: "rowgroup" });
   #more = h("button", { type: "button", class: "quiet" });
 
-  constructor(trace) {
-    this.#trace = trace;
-    this.#columns = usedColumns(trace.candidates).map(({ name }) => name);
-    this.#byId = new Map(trace.candidates.map((one) => [one.chunk_id, one]));
+  /**
+   * `byChannel`: offer to see what one channel found. `rangesIn(text)`: places in a text to mark.
+   * `moveOf(candidate)`, `detailOf(candidate)`: an element beside its title, or above its way, or null.
+   */
+  constructor(trace, { byChannel = false, rangesIn = () => [], moveOf = () => null, detailOf = () => null } = {}) {
+    this.#options = { byChannel, rangesIn, moveOf, detailOf };
     tables += 1;
     this.#id = `candidates-${tables}`;
     // The roles are the table's own; written out, since a narrow screen shows rows as cards.
@@ -39,49 +45,77 @@ export class Candidates {
       this.#all = true;
       this.#draw();
     });
+    this.show(trace);
+  }
+
+  /** Takes another record. What is sorted, filtered and opened stays, as far as it is still there. */
+  show(trace) {
+    this.#trace = trace;
+    this.#columns = usedColumns(trace.candidates).map(({ name }) => name);
+    this.#byId = new Map(trace.candidates.map((one) => [one.chunk_id, one]));
+    if (!this.#sortable().includes(this.#sort.column)) this.#sort = { column: "given", up: false };
+    if (!channelsOf(trace.candidates).includes(this.#channel)) this.#channel = null;
+    const focused = this.element.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     this.#drawTools();
     this.#draw();
+    this.#focus(focused);
+  }
+
+  #focus(key) {
+    if (key) this.element.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
   }
 
   #drawTools() {
-    const { candidates } = this.#trace;
-    const show = h("fieldset", { class: "choices" }, h("legend", { class: "hidden" }, t("why.show")));
-    for (const [which, key] of Object.entries(SHOW)) {
-      const box = h("input", { type: "radio", name: this.#id, value: which });
-      box.checked = which === this.#which;
-      box.addEventListener("change", () => this.#change({ which }));
-      show.append(h("label", {}, box, h("span", {}, t(key, { n: filtered(candidates, which).length }))));
-    }
-    const select = h("select", { id: `${this.#id}-sort` }, ...this.#sortable().map((name) => h("option", { value: name }, sortName(name))));
+    const select = h("select", { id: `${this.#id}-sort`, data: { key: "sort" } }, ...this.#sortable().map((name) => h("option", { value: name }, sortName(name))));
+    select.value = this.#sort.column;
     select.addEventListener("change", () => this.#change({ sort: { column: select.value, up: false } }));
     this.#tools.replaceChildren(
-      show,
-      h("span", { class: "sort-choice" }, h("label", { for: select.id }, t("why.sort")), select),
+      ...[
+        this.#whichChoice(),
+        this.#options.byChannel ? this.#channelChoice() : null,
+        h("span", { class: "sort-choice" }, h("label", { for: select.id }, t("why.sort")), select),
+      ].filter(Boolean),
     );
+  }
+
+  #whichChoice() {
+    const { candidates } = this.#trace;
+    const options = Object.entries(SHOW).map(([which, key]) => [which, t(key, { n: filtered(candidates, which).length })]);
+    return choice(`${this.#id}-which`, t("why.show"), options, this.#which, (which) => this.#change({ which }));
+  }
+
+  #channelChoice() {
+    const { candidates } = this.#trace;
+    const channels = channelsOf(candidates);
+    if (!channels.length) return null;
+    const told = (name) => t("search.found_by", { name: named("channel", name), n: filtered(candidates, "all", name).length });
+    const options = [["", t("search.all_channels")], ...channels.map((name) => [name, told(name)])];
+    return choice(`${this.#id}-channel`, t("search.channels"), options, this.#channel ?? "", (channel) => this.#change({ channel: channel || null }));
   }
 
   #sortable() {
     return ["given", "passage", ...this.#columns];
   }
 
-  #change({ which = this.#which, sort = this.#sort }) {
+  #change({ which = this.#which, channel = this.#channel, sort = this.#sort }) {
     this.#which = which;
+    this.#channel = channel;
     this.#sort = sort;
     this.#tools.querySelector("select").value = sort.column;
     this.#draw();
-    const n = filtered(this.#trace.candidates, which).length;
+    const n = filtered(this.#trace.candidates, which, channel).length;
     this.#said.textContent = t("why.shown", { n, column: sortName(sort.column) });
   }
 
   #draw() {
-    const wanted = sorted(filtered(this.#trace.candidates, this.#which), this.#sort.column, this.#sort.up);
+    const wanted = sorted(filtered(this.#trace.candidates, this.#which, this.#channel), this.#sort.column, this.#sort.up);
     const shown = this.#all ? wanted : wanted.slice(0, FIRST);
     const focused = document.activeElement?.dataset?.key;
     this.#head.replaceChildren(this.#header());
     this.#rows.replaceChildren(...shown.flatMap((candidate) => this.#row(candidate)));
     this.#more.hidden = shown.length === wanted.length;
     this.#more.textContent = t("why.more", { n: wanted.length });
-    if (focused) this.element.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+    this.#focus(focused);
   }
 
   #header() {
@@ -128,7 +162,7 @@ export class Candidates {
         on: { click: () => this.#toggle(candidate) },
       },
       icon("more"),
-      h("span", { class: "title", lang: languageOf(title) }, title),
+      foreign("span", { class: "title" }, title),
     );
     const where = whereabouts(candidate);
     return h(
@@ -136,8 +170,9 @@ export class Candidates {
       { role: "rowheader", scope: "row", class: "candidate-passage" },
       candidate.alias ? h("span", { class: "number", title: t("why.number", { alias: candidate.alias }) }, candidate.alias) : null,
       button,
+      this.#options.moveOf(candidate),
       where ? h("span", { class: "facts" }, where) : null,
-      snippet(candidate),
+      this.#snippet(candidate),
     );
   }
 
@@ -149,7 +184,8 @@ export class Candidates {
   #wayRow(candidate) {
     const steps = wayOf(candidate, this.#trace.stages);
     const list = h("ol", { class: "way" }, ...steps.map((step) => this.#step(step, candidate)));
-    const cell = h("td", { role: "cell", colspan: String(this.#columns.length + 2) }, h("h5", {}, t("why.way")), list);
+    const detail = this.#options.detailOf(candidate);
+    const cell = h("td", { role: "cell", colspan: String(this.#columns.length + 2) }, detail, h("h5", {}, t("why.way")), list);
     return h("tr", { role: "row", class: "way-row" }, cell);
   }
 
@@ -174,6 +210,11 @@ export class Candidates {
     const stage = lastStage(candidate);
     const where = stage ? [h("span", { class: "left-at", title: stage }, stageName(stage)), " "] : [];
     return [...where, ...this.#leaving(candidate)];
+  }
+
+  #snippet({ snippet: text }) {
+    if (!text) return h("span", { class: "snippet gone" }, t("why.text_gone"));
+    return foreign("span", { class: "snippet" }, text, ...marked(text, this.#options.rangesIn(text)));
   }
 
   /** Why a passage is not among the selected, and the passage that has its text or its place. */
@@ -206,9 +247,15 @@ function limitText({ reason, score, limit }) {
   return [...told, t("why.limit", { n: shortNumber(limit) })].join(" · ");
 }
 
-function snippet({ snippet: text }) {
-  if (!text) return h("span", { class: "snippet gone" }, t("why.text_gone"));
-  return h("span", { class: "snippet", lang: languageOf(text) }, text);
+/** Buttons of which one is pressed. */
+function choice(name, legend, options, chosen, onChange) {
+  const boxes = options.map(([value, text]) => {
+    const box = h("input", { type: "radio", name, value, data: { key: `${name}-${value}` } });
+    box.checked = value === chosen;
+    box.addEventListener("change", () => onChange(value));
+    return h("label", {}, box, h("span", {}, text));
+  });
+  return h("fieldset", { class: "choices" }, h("legend", { class: "hidden" }, legend), ...boxes);
 }
 
 function numberCell(candidate, name) {

@@ -23,6 +23,8 @@ const STAGES = {
   generate_answer: { ranks: [], scores: [] },
 };
 
+const STAGE_PLACES = new Set(["fused", "collected", "reranked", "merged", "boosted", "selected"]);
+
 /** The columns in which some candidate has something. */
 export function usedColumns(candidates) {
   return COLUMNS.filter(({ score, rank }) =>
@@ -31,9 +33,16 @@ export function usedColumns(candidates) {
 }
 
 /** @param {"all"|"kept"|"left"} which */
-export function filtered(candidates, which) {
-  if (which === "all") return candidates;
-  return candidates.filter((one) => ["left", "merged"].includes(one.fate) === (which === "left"));
+export function filtered(candidates, which, channel = null) {
+  const found = channel ? candidates.filter((one) => isNumber(one.ranks?.[channel])) : candidates;
+  if (which === "all") return found;
+  return found.filter((one) => ["left", "merged"].includes(one.fate) === (which === "left"));
+}
+
+/** The channels that found something: every rank that is no place in the list of a stage. */
+export function channelsOf(candidates) {
+  const names = new Set(candidates.flatMap(({ ranks }) => Object.keys(ranks ?? {})));
+  return [...names].filter((name) => !STAGE_PLACES.has(name));
 }
 
 /**

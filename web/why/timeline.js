@@ -77,6 +77,7 @@ function recorded({ stage, reads = [], writes = [], output = {} }) {
     [t("why.writes"), writes.join(", ")],
     ...Object.entries(output).map(([name, value]) => [name, plainValue(value)]),
   ].filter(([, value]) => value);
+  if (!rows.length) return null;
   return h(
     "details",
     { class: "stage-record" },

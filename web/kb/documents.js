@@ -1,11 +1,15 @@
-/** The dialog with the documents of a knowledge base: upload, progress, delete. */
+/** The documents of a knowledge base: upload, progress, tags, delete. */
 
-import * as api from "./api.js";
-import { confirm } from "./confirm.js";
-import { h, iconButton } from "./dom.js";
-import { reasonInWords } from "./errors.js";
-import { count, has, languageOf, t } from "./i18n.js";
-import { isFinal, Progress } from "./progress.js";
+import * as api from "../api.js";
+import { confirm } from "../confirm.js";
+import { h, iconButton } from "../dom.js";
+import { describe, reasonInWords } from "../errors.js";
+import { foreign } from "../foreign.js";
+import { count, has, t } from "../i18n.js";
+import { isFinal, Progress } from "../progress.js";
+import { Chunks } from "./chunks.js";
+import { DocumentTags } from "./document-tags.js";
+import { tagChips, TagFilter } from "./tag-filter.js";
 
 const PAGE_SIZE = 50;
 const MB = 1024 * 1024;
@@ -34,53 +38,38 @@ function shown(formats) {
   return formats.map((suffix) => suffix.replace(/^\./, "").toUpperCase()).join(", ");
 }
 
-export class Documents {
-  #dialog;
+export class DocumentList {
   #parts;
   #hooks;
   #info = {};
-  #kbs = [];
   #kb = null;
+  #filter;
   #documents = [];
   #total = 0;
   #pages = 1;
-  #uploads = []; // {name, file, error: string|null}, files that are not documents yet
+  #uploads = []; // {name, file, kb, error: string|null}, files that are not documents yet
   #sending = false;
   #queue = [];
   #progress;
 
-  /** onKbs(): knowledge bases were made or deleted; onChanged(): documents came or went */
-  constructor({ dialog, ...hooks }) {
-    this.#dialog = dialog;
+  /** say(text), fail(error), push(view), onChanged(): documents came or went; needKb(): one must be made first */
+  constructor({ root, ...hooks }) {
     this.#hooks = hooks;
     this.#progress = new Progress((document) => this.#update(document));
-    const find = (selector) => dialog.querySelector(selector);
+    const find = (selector) => root.querySelector(selector);
     this.#parts = {
-      select: find("#kb-select"),
-      create: find("#kb-create"),
-      name: find("#kb-name"),
-      remove: find("#kb-delete"),
       zone: find(".drop"),
       file: find("input[type=file]"),
       limits: find(".limits"),
       list: find(".document-list"),
       more: find(".more"),
-      message: find("[role=alert]"),
     };
+    this.#filter = new TagFilter(find("#document-tag"), () => this.#reload());
     this.#listen();
   }
 
   #listen() {
-    const { select, create, remove, zone, file, more } = this.#parts;
-    this.#dialog.querySelector(".close").addEventListener("click", () => this.#dialog.close());
-    this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
-    this.#dialog.addEventListener("close", () => this.#progress.stop());
-    select.addEventListener("change", () => this.#choose(select.value));
-    create.addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.#create();
-    });
-    remove.addEventListener("click", () => this.#deleteKb());
+    const { zone, file, more } = this.#parts;
     file.addEventListener("change", () => {
       this.add([...file.files]);
       file.value = ""; // choosing the same file again must count as a change
@@ -95,13 +84,9 @@ export class Documents {
       zone.classList.remove("over");
       this.add([...event.dataTransfer.files]);
     });
-    // A file dropped beside the zone would otherwise replace the page.
-    for (const name of ["dragover", "drop"]) {
-      this.#dialog.addEventListener(name, (event) => event.preventDefault());
-    }
     more.addEventListener("click", () => {
       this.#pages += 1;
-      this.#load();
+      this.load();
     });
   }
 
@@ -111,41 +96,39 @@ export class Documents {
     this.draw();
   }
 
-  setKbs(kbs) {
-    this.#kbs = kbs;
-    if (!kbs.some((kb) => kb.id === this.#kb)) this.#kb = kbs[0]?.id ?? null;
-    this.draw();
-  }
-
-  async open() {
-    if (!this.#dialog.open) this.#dialog.showModal();
-    this.#say("");
-    await this.#choose(this.#kb);
-    if (!this.#kb) this.#parts.name.focus();
-  }
-
-  async #choose(kb) {
-    this.#progress.stop();
+  /** Shows the documents of another knowledge base, or of none. */
+  show(kb) {
+    this.stop();
     this.#kb = kb;
     this.#documents = [];
     this.#uploads = this.#uploads.filter((upload) => !upload.error);
     this.#pages = 1;
     this.#total = 0;
-    this.draw();
-    if (kb) await this.#load();
+    this.#filter.clear();
   }
 
-  async #load() {
+  stop() {
+    this.#progress.stop();
+  }
+
+  focus() {
+    this.#parts.file.focus();
+  }
+
+  async load() {
     const kb = this.#kb;
+    if (!kb) return;
     const found = [];
     try {
+      await this.#filter.load(kb.id);
       for (let page = 1; page <= this.#pages; page += 1) {
-        const answer = await api.listDocuments(kb, page, PAGE_SIZE);
+        const wanted = { page, page_size: PAGE_SIZE, tag_id: this.#filter.chosen };
+        const answer = await api.listDocuments(kb.id, wanted);
         found.push(...answer.data);
         this.#total = answer.total ?? found.length;
       }
     } catch (error) {
-      return this.#fail(error);
+      return this.#hooks.fail(error);
     }
     if (kb !== this.#kb) return;
     this.#documents = found;
@@ -153,39 +136,17 @@ export class Documents {
     this.draw();
   }
 
-  async #create() {
-    const name = this.#parts.name.value.trim();
-    if (!name) return this.#parts.name.focus();
-    try {
-      const kb = await api.createKb(name);
-      this.#parts.name.value = "";
-      this.#say("");
-      await this.#hooks.onKbs();
-      await this.#choose(kb.id);
-      this.#parts.file.focus();
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
-  async #deleteKb() {
-    const kb = this.#kbs.find((one) => one.id === this.#kb);
-    if (!kb || !(await confirm(t("docs.kb.delete.ask", { name: kb.name })))) return;
-    try {
-      await api.deleteKb(kb.id);
-      await this.#hooks.onKbs();
-      await this.#choose(this.#kb);
-    } catch (error) {
-      this.#fail(error);
-    }
+  #reload() {
+    this.#pages = 1;
+    return this.load();
   }
 
   /** Uploads files to the knowledge base that is shown, one after the other. */
   add(files) {
-    if (!this.#kb) return this.#parts.name.focus();
+    if (!this.#kb) return this.#hooks.needKb();
     for (const file of files) {
       const refusal = refusalOf(file, this.#info);
-      const upload = { name: file.name, file, kb: this.#kb, error: refusal && t(refusal.key, refusal.values) };
+      const upload = { name: file.name, file, kb: this.#kb.id, error: refusal && t(refusal.key, refusal.values) };
       this.#uploads.push(upload);
       if (!refusal) this.#queue.push(upload);
     }
@@ -202,9 +163,9 @@ export class Documents {
       try {
         const documents = await api.upload(upload.kb, upload.file);
         this.#uploads = this.#uploads.filter((one) => one !== upload);
-        if (upload.kb === this.#kb) for (const document of documents) this.#added(document);
+        if (upload.kb === this.#kb?.id) for (const document of documents) this.#added(document);
       } catch (error) {
-        upload.error = this.#hooks.describe(error);
+        upload.error = describe(error);
       }
       this.draw();
     }
@@ -233,35 +194,25 @@ export class Documents {
     try {
       await api.deleteDocument(document.id);
       this.#progress.forget(document.id);
-      this.#say("");
-      await this.#load();
+      this.#hooks.say("");
+      await this.load();
       this.#hooks.onChanged();
     } catch (error) {
-      this.#fail(error);
+      this.#hooks.fail(error);
     }
   }
 
-  #fail(error) {
-    this.#say(this.#hooks.describe(error));
-  }
-
-  #say(text) {
-    this.#parts.message.textContent = text;
-  }
-
   draw() {
-    const { select, remove, zone, limits, list, more } = this.#parts;
-    select.replaceChildren(...this.#kbs.map((kb) => h("option", { value: kb.id }, kb.name)));
-    select.value = this.#kb ?? "";
-    select.disabled = !this.#kbs.length;
-    remove.disabled = !this.#kb;
+    const { zone, limits, list, more } = this.#parts;
     zone.hidden = !this.#kb;
     limits.textContent = this.#limits();
+    this.#filter.draw();
     const rows = [
       ...this.#uploads.map((upload) => this.#uploadRow(upload)),
       ...this.#documents.map((document) => this.#documentRow(document)),
     ];
-    const empty = h("li", { class: "empty" }, t(this.#kb ? "docs.none" : "docs.kb.first"));
+    const none = this.#filter.chosen ? "docs.none_tagged" : "docs.none";
+    const empty = h("li", { class: "empty" }, t(this.#kb ? none : "docs.kb.first"));
     const focused = list.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     list.replaceChildren(...(rows.length ? rows : [empty]));
     if (focused) list.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
@@ -284,40 +235,60 @@ export class Documents {
       this.draw();
     });
     return row({
-      title: name,
+      title: foreign("span", { class: "document-title", title: name }, name),
+      name,
       status: error ? "failed" : "uploading",
       label: error ? t("status.failed") : t("docs.uploading"),
       error,
-      button: error ? dismiss : null,
+      buttons: error ? [dismiss] : [],
     });
   }
 
   #documentRow(document) {
-    const { id, title, status, error, chunk_count: chunks, progress } = document;
-    const remove = iconButton("trash", t("docs.delete", { title }), () => this.#delete(document));
-    remove.dataset.key = id;
+    const { id, title, status, error, chunk_count: chunks, progress, tags = [] } = document;
     const stage = progress?.stage;
     const label =
       status === "ready" && typeof chunks === "number"
         ? count("docs.chunks", chunks)
         : t(status === "processing" && has(`stage.${stage}`) ? `stage.${stage}` : `status.${status}`);
-    return row({ id, title, status, label, error: error && reasonInWords(error), progress, button: remove });
+    return row({
+      id,
+      title: this.#titleButton(document),
+      name: title,
+      status,
+      label,
+      error: error && reasonInWords(error),
+      progress,
+      tags,
+      buttons: this.#buttons(document),
+    });
+  }
+
+  #titleButton(document) {
+    const { id, title } = document;
+    const open = () => this.#hooks.push(new Chunks(document, this.#hooks));
+    const label = t("docs.open", { title });
+    return foreign("button", { type: "button", class: "document-title", title: label, data: { key: `open-${id}` }, on: { click: open } }, title);
+  }
+
+  #buttons(document) {
+    const { id, title } = document;
+    const tag = iconButton("tag", t("tags.of", { title }), () => this.#hooks.push(new DocumentTags(document, this.#hooks)));
+    const remove = iconButton("trash", t("docs.delete", { title }), () => this.#delete(document));
+    tag.dataset.key = `tags-${id}`;
+    remove.dataset.key = `delete-${id}`;
+    return [tag, remove];
   }
 }
 
-function row({ id = "", title, status, label, error = null, progress = null, button = null }) {
+function row({ id = "", title, name, status, label, error = null, progress = null, tags = [], buttons = [] }) {
   const working = ["uploading", "pending", "processing"].includes(status);
   return h(
     "li",
     { class: "document", data: { status, document: id } },
-    h(
-      "div",
-      { class: "document-head" },
-      h("span", { class: "document-title", lang: languageOf(title), title }, title),
-      h("span", { class: "chip" }, label),
-      button,
-    ),
-    working ? bar(title, progress) : null,
+    h("div", { class: "document-head" }, title, h("span", { class: "chip" }, label), ...buttons),
+    tags.length ? tagChips(tags.map((tag) => tag.name)) : null,
+    working ? bar(name, progress) : null,
     error ? h("p", { class: "error" }, error) : null,
   );
 }

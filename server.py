@@ -92,7 +92,7 @@ async def open_stack(
         prompts = load_prompts()
         chats = ChatModels(settings, embedder, tokens, prompts)
         understand = make_understand(settings)
-        reranker = make_reranker(settings)
+        reranker = make_reranker(settings, chat=understand or chats.chosen(), prompts=prompts)
         for model in (embedder, chats, understand, reranker):
             # Those that hold connections, a thread or a process; the protocols do not ask for it.
             if close := getattr(model, "aclose", None) or getattr(model, "close", None):

@@ -159,6 +159,10 @@ class Settings(BaseSettings, Knobs):  # pyright: ignore[reportIncompatibleVariab
     embedding_api_key: Key | None = None
     embedding_model: str | None = None
     embedding_timeout_s: float = Field(60, gt=0)
+    rerank: Literal["auto", "none", "http", "dashscope", "flashrank", "llm"] = Field(
+        "auto", description="who reranks; auto: a server if its address is set, else a model on disk"
+    )
+    models: Path | None = Field(None, description="folder of model files; default: in the data folder")
     rerank_base_url: Address | None = None
     rerank_api_key: Key | None = None
     rerank_model: str | None = None
@@ -184,6 +188,11 @@ class Settings(BaseSettings, Knobs):  # pyright: ignore[reportIncompatibleVariab
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return (init_settings, env_settings, dotenv_settings, TomlConfigSettingsSource(settings_cls))
+
+    @property
+    def models_folder(self) -> Path:
+        """Where model files lie that were pulled."""
+        return (self.models or self.data / "models").expanduser()
 
     def endpoint(self, role: Role) -> Endpoint | None:
         """The server for a role, or None where the role has no address of its own."""

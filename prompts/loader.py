@@ -26,10 +26,12 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "citation": frozenset(),
     "decline": frozenset(),
     "extractive": frozenset(),
+    "rerank": frozenset({"query", "passages", "count"}),
 }
 
 REQUIRED: Mapping[tuple[str, str], frozenset[str]] = {
     ("rewrite", "user"): frozenset({"conversation", "query"}),
+    ("rerank", "user"): frozenset({"query", "passages"}),
     ("context_template", "default"): frozenset({"contexts", "query"}),
     ("context_template", "plain"): frozenset({"query"}),
     ("context_template", "quoted"): frozenset({"quoted"}),

@@ -3,6 +3,7 @@
 import argparse
 import re
 from collections.abc import Callable
+from copy import copy
 from importlib.metadata import version
 from pathlib import Path
 
@@ -31,6 +32,15 @@ class Commands:
         )
         self.parser.add_argument("--version", action="version", version=f"headrace {version('headrace')}")
         self._commands = self.parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def group(self, name: str, help: str) -> "Commands":
+        """A command that has commands of its own, to be added to what is returned: `headrace models list`."""
+        group = copy(self)
+        group.parser = self._commands.add_parser(
+            name, help=help, description=help, parents=[self._everywhere]
+        )
+        group._commands = group.parser.add_subparsers(required=True, metavar="COMMAND")
+        return group
 
     def add(self, name: str, run: Command, help: str, *, json: str | None = None) -> argparse.ArgumentParser:
         """A command; `json` says what `--json` prints, for those that have it."""

@@ -1,6 +1,6 @@
 """What a run is given: its settings and the things it may talk to."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -140,9 +140,7 @@ class SearchCatalogue(Catalogue, Protocol):
         """Texts of the enabled `question` chunks below these chunks, in order, by chunk id."""
         ...
 
-    async def kinds(
-        self, kb_ids: Sequence[str], among: Sequence[str]
-    ) -> Mapping[str, AbstractSet[str]]:
+    async def kinds(self, kb_ids: Sequence[str], among: Sequence[str]) -> Mapping[str, AbstractSet[str]]:
         """Which of the kinds `among`, other than text, there are to be found, by knowledge base."""
         ...
 
@@ -243,8 +241,10 @@ class VectorIndex(Protocol):
     """Nearest neighbours by cosine, one collection per knowledge base and embedding model.
 
     Ids are those of index entries (`Chunk.indexed_as`). A collection that was never written to is empty, not
-    an error. `add` replaces entries with the same id. Raises DependencyFailed when the store does not
-    answer, DependencyRefused `dimension_mismatch` for a vector of another length than the stored ones.
+    an error. `add` replaces entries with the same id. A change that has returned is found by every search
+    after it, and survives the end of the process. Several may be made at once, searches meanwhile included.
+    Raises DependencyFailed, named "vector store", when the store does not answer, and DependencyRefused
+    `dimension_mismatch` for a vector of another length than the stored ones; then nothing is added.
     """
 
     async def add(self, kb_id: str, model: str, entries: Sequence[IndexEntry]) -> None: ...
@@ -288,6 +288,9 @@ class KeywordIndex(Protocol):
     How rare a term is counts over all knowledge bases that are searched together: `terms` says so, and is
     given back to `search` and `scores`, also where it was summed over several engines. Without it, these
     knowledge bases alone count. Scores of several calls with the same `terms` can be compared.
+
+    Raises DependencyFailed, named "keyword index"; `index_rebuilding` for a knowledge base whose index could
+    not be used any more, until it is written anew.
     """
 
     async def add(self, kb_id: str, entries: Sequence[IndexEntry]) -> None: ...
@@ -301,6 +304,16 @@ class KeywordIndex(Protocol):
         ...
 
     async def ids(self, kb_id: str) -> set[str]: ...
+
+    async def outdated(self) -> set[str]:
+        """Knowledge bases whose index is to be written anew: it holds other tokens than texts are made into
+        now, and is searched until then, or it is damaged."""
+        ...
+
+    async def rewrite(self, kb_id: str, batches: AsyncIterable[Sequence[IndexEntry]]) -> None:
+        """These entries and nothing else, no term of what was deleted either. Searches use the old index
+        until the new one is whole; changes wait."""
+        ...
 
     async def search(
         self,

@@ -22,10 +22,15 @@ async def collect_results(state: RagState, runtime: Runtime[Context]) -> Update:
 def by_chunk(hits: Sequence[Hit]) -> list[Hit]:
     """One hit per chunk, best first: the better score, and the scores and ranks of every channel."""
     merged: dict[str, Hit] = {}
-    for hit in sorted(hits, key=lambda hit: (-hit["score"], hit["chunk_id"])):
+    for hit in sorted(hits, key=_order):
         better = merged.get(hit["chunk_id"])
         merged[hit["chunk_id"]] = with_provenance(better, hit) if better else hit
     return [*merged.values()]
+
+
+def _order(hit: Hit) -> tuple[float, bool, str]:
+    # What other words found stays below, also where nothing is left to score less by.
+    return (-hit["score"], "expanded" in hit["marks"], hit["chunk_id"])
 
 
 def by_content(hits: Sequence[Hit], texts: Sequence[str | None]) -> tuple[list[Hit], list[Departure]]:

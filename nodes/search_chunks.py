@@ -5,7 +5,8 @@ from langgraph.runtime import Runtime
 from ..context import Context
 from ..state import RagState, Update
 from .reporting.warn import warn
-from .searching.hybrid import hybrid_search, search_for
+from .searching.hybrid import hybrid_search
+from .searching.search import search_for
 from .stage import stage
 
 
@@ -15,11 +16,12 @@ async def search_chunks(state: RagState, runtime: Runtime[Context]) -> Update:
     query = state.get("rewritten_query") or asked["query"]
     # Closed by filter_top_k or fallback: the window shows the reader the whole search, not one stage.
     context.emit.open_call("knowledge_search", {"query": query, "knowledge_bases": len(asked["kb_ids"])})
-    found = await hybrid_search(context, search_for(asked, query))
+    found = await hybrid_search(context, search_for(asked, query, state.get("translations")))
     warnings = [warn(context.emit, "search_chunks", error.code, error.message) for error in found.failures]
-    return {
+    update: Update = {
         "chunk_hits": found.hits,
         "departures": found.departures,
         "calls": found.calls,
         "warnings": warnings,
     }
+    return {**update, "variants": found.variants} if found.variants else update

@@ -26,7 +26,12 @@ OF_HISTORY = frozenset({"composite", "final"})
 # Departures that leave the text in the run, within another hit.
 MERGING = frozenset({"same_text", "same_parent", "joined", "overlap"})
 # What the score of a departure is that came before there was a hit to carry it.
-BEFORE_HITS = {"below_vector_threshold": "vector", "below_keyword_threshold": "keyword", "gone": "fused"}
+BEFORE_HITS = {
+    "below_vector_threshold": "vector",
+    "below_keyword_threshold": "keyword",
+    "gone": "fused",
+    "negative_question": "fused",
+}
 
 _CITED = re.compile(r'<kb [^<>]*chunk_id="([^"]*)"')
 
@@ -117,7 +122,7 @@ def _candidate(chunk_id: str, told: ByChunk, recorded: Recorded) -> Candidate:
         match_type=hit["match_type"] if hit else _channel(left),
         marks=hit["marks"] if hit else [],
         ranks={**told.ranks.get(chunk_id, {}), **places},
-        scores={name: told.scores.get(chunk_id, {}).get(name) for name in SCORES},
+        scores={**dict.fromkeys(SCORES), **told.scores.get(chunk_id, {})},
         alias=told.aliases.get(chunk_id),
         cited=chunk_id in told.cited,
         fate=fate,

@@ -75,7 +75,8 @@ class Candidate(TypedDict):
     match_type: str
     marks: list[str]
     ranks: dict[str, int]  # vector, keyword, fused, collected, reranked, merged, selected; from 1
-    scores: dict[str, float | None]  # vector, keyword, coverage, fused, rerank, composite, mmr, final
+    # vector, keyword, coverage, fused, rerank, composite, mmr, final; vector_en … for a translation
+    scores: dict[str, float | None]
     alias: str | None
     cited: bool
     fate: Fate

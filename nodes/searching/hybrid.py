@@ -1,335 +1,182 @@
 """Hybrid search: vectors and keywords side by side, fused. The one implementation for every caller."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from ...context import (
-    Chunk,
-    Context,
-    KnowledgeBase,
-    QueryTerms,
-    Scored,
-    SearchStore,
-    model_name,
-    require_same_model,
-)
+from ...context import Context, QueryTerms, model_name
 from ...errors import DependencyFailed
-from ...state import Asked, Departure, Hit, ModelCall, Source
-from ...text.fusion import COVERAGE_WEIGHTS, Fused, by_coverage, greatest_bm25, summed, weighted_rrf
-from ...text.language import language_of
+from ...state import Departure, ModelCall
+from ...text.fusion import summed
 from ..reporting.calls import recorded
-
-T = TypeVar("T")
-U = TypeVar("U")
-
-# Candidates per channel, stores at once, and how long one of them may take.
-LEAST_CANDIDATES = 50
-MOST_CANDIDATES = 500
-OVER_RECALL = 5
-STORES_AT_ONCE = 4
-STORE_TIMEOUT_S = 30.0
-DEFAULT_MATCH_COUNT = 50
-OTHER_LANGUAGE_PLACES = (7, 10)  # from 1
-WEIGHTS = {"vector": 0.7, "keyword": 0.3}  # of the channels, where they are fused by rank
-SCORES = ("vector", "keyword", "coverage")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
-    """What to look for. `document_ids`, when given, narrows the search to them and lifts the thresholds."""
-
-    query: str
-    kb_ids: Sequence[str]
-    document_ids: Sequence[str] = ()
-    match_count: int = DEFAULT_MATCH_COUNT
-    vector_threshold: float = 0.0
-    keyword_threshold: float = 0.0
-    partial_ok: bool = False
-    store_timeout_s: float = STORE_TIMEOUT_S
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """Hits, best first; `failures` are the knowledge bases that `partial_ok` went on without."""
-
-    hits: list[Hit]
-    departures: list[Departure]
-    failures: list[DependencyFailed]
-    calls: list[ModelCall] = field(default_factory=list[ModelCall])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """One knowledge base, or some documents of it."""
-
-    kb: KnowledgeBase
-    document_ids: Sequence[str] = ()
-
-
-Channels = Mapping[str, Sequence[Scored]]
-Scores = Mapping[str, Mapping[str, float]]
-Placed = tuple[Fused, Chunk]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Searched:
-    """What the channels of one knowledge base found, or of several together.
-
-    `scores` are those of all the candidates in both channels, whichever found them; they and `terms` are
-    only there where fusion needs them.
-    """
-
-    channels: Channels
-    scores: Scores = field(default_factory=dict[str, Mapping[str, float]])
-    terms: Sequence[QueryTerms] = ()
-
-
-def search_for(asked: Asked, query: str) -> Search:
-    """The search of a run."""
-    return Search(
-        query=query,
-        kb_ids=asked["kb_ids"],
-        document_ids=asked["document_ids"],
-        match_count=asked["embedding_top_k"],
-        vector_threshold=asked["vector_threshold"],
-        keyword_threshold=asked["keyword_threshold"],
-        partial_ok=asked["partial_ok"],
-    )
+from . import hits as told
+from .channels import Recall, Weak, joined, passing
+from .chunks import Chunks
+from .expanding import Place, below, expand, is_needed
+from .fusing import Ranked, best_of_wordings, coverage_weight, fuse
+from .languages import Placed, foreign, spoken, with_other_languages
+from .negatives import not_meant
+from .search import Found, Search
+from .stores import Counted, Wording, ask_store, count_terms, each_store
+from .targets import FAQ, SPECIAL, Call, Target, calls_of, candidates, find_targets, store_groups
 
 
 async def hybrid_search(context: Context, search: Search) -> Found:
     """Search every knowledge base in scope and fuse.
 
-    Raises Conflict (`embedding_model_mismatch`) for a knowledge base indexed with another model, and
-    DependencyFailed when a store fails; with `partial_ok` only when all of them do.
+    A store is asked three times at most: how rare the terms are, for candidates in both channels, and for
+    the scores that one channel has not told of what the other found; more often only where many ways to ask
+    one thing crowd out the rest. Raises Conflict (`embedding_model_mismatch`) for a knowledge base indexed
+    with another model, and DependencyFailed when a store fails; with `partial_ok` only when all of them do.
     """
-    targets, embedder = await find_targets(context, search), context.embedder
+    targets = await find_targets(context, search)
     if not targets:
-        return Found(hits=[], departures=[], failures=[])
-    calls: list[ModelCall] = []
-    with recorded(calls, stage="search_chunks", role="embedding", name=lambda: model_name(embedder.model)):
-        [vector] = await embedder.embed_queries([search.query])
-    limit = candidates(search.match_count, len(targets))
-    results, failures = await _search_all(context, search, targets, vector, limit)
-    searched = combined(results)
-    kept, departures = passing(searched.channels, search)
-    ranking = fuse(replace(searched, channels=kept), context.embedder.model)
-    found = await _catalogued(context, search, ranking, departures, failures)
-    return replace(found, calls=calls)
-
-
-async def find_targets(context: Context, search: Search) -> list[Target]:
-    """Knowledge bases in scope; narrowed to documents, only those that hold them."""
-    documents = await context.catalogue.documents(search.document_ids)
-    by_kb: dict[str, list[str]] = {}
-    for document in documents.values():
-        by_kb.setdefault(document.kb_id, []).append(document.id)
-    ids = list(dict.fromkeys(search.kb_ids or by_kb))
-    if search.document_ids:
-        ids = [kb_id for kb_id in ids if kb_id in by_kb]
-    kbs = await context.catalogue.kbs(ids)
-    targets = [Target(kb=kbs[kb_id], document_ids=by_kb.get(kb_id, ())) for kb_id in ids if kb_id in kbs]
-    for target in targets:
-        require_same_model(target.kb, context.embedder.model)
-    return targets
-
-
-def candidates(match_count: int, kbs: int) -> int:
-    """How many candidates each channel of each knowledge base is asked for."""
-    wanted = match_count if match_count > 0 else DEFAULT_MATCH_COUNT
-    return min(max(wanted * OVER_RECALL, LEAST_CANDIDATES) * kbs, MOST_CANDIDATES)
-
-
-def combined(results: Sequence[Searched]) -> Searched:
-    """What was found in several knowledge bases as one: each channel a list, best first."""
-    channels = {
-        name: sorted(
-            (scored for result in results for scored in result.channels[name]),
-            key=lambda scored: (-scored.score, scored.chunk_id),
-        )
-        for name in WEIGHTS
-    }
-    scores = {
-        name: {id: score for result in results for id, score in result.scores.get(name, {}).items()}
-        for name in WEIGHTS
-    }
-    return Searched(
-        channels=channels, scores=scores, terms=[one for result in results for one in result.terms]
+        return Found(hits=[])
+    weight = coverage_weight(search.fusion, context.embedder.model)
+    plan, chunks = await _planned(context, search, targets), Chunks(context)
+    recalls, failures = await _recalled(search, plan, chunks, complete=weight is not None)
+    kept, weak = passing(recalls, search.limits, shown=search.count)
+    ranking = best_of_wordings(
+        {name: fuse(plan.wordings[name], recall, weight, chunks) for name, recall in kept.items()}
     )
-
-
-def fuse(searched: Searched, model: str) -> list[Fused]:
-    """Both channels as one ranking: by coverage for a model whose scale is known, else by rank."""
-    weight = COVERAGE_WEIGHTS.get(model)
-    if weight is None:
-        return weighted_rrf(searched.channels, WEIGHTS)
-    return by_coverage(searched.channels, searched.scores, greatest_bm25(summed(searched.terms)), weight)
-
-
-def passing(channels: Channels, search: Search) -> tuple[dict[str, list[Scored]], list[Departure]]:
-    """Candidates over the recall thresholds, which do not hold for what the user pointed at.
-
-    Departures are told only of the first `match_count` of a channel: those below never had a place.
-    """
-    if search.document_ids:
-        return {name: list(scored) for name, scored in channels.items()}, []
-    limits = {"vector": search.vector_threshold, "keyword": search.keyword_threshold}
-    kept = {name: [one for one in scored if one.score >= limits[name]] for name, scored in channels.items()}
-    remaining = {one.chunk_id for scored in kept.values() for one in scored}
-    left = {
-        one.chunk_id: Departure(
-            chunk_id=one.chunk_id,
-            stage="search_chunks",
-            reason=f"below_{name}_threshold",
-            score=one.score,
-            limit=limits[name],
-        )
-        for name, scored in channels.items()
-        for one in scored[: search.match_count]
-        if one.score < limits[name] and one.chunk_id not in remaining
-    }
-    return kept, [*left.values()]
-
-
-def with_other_language(query: str, found: Sequence[Placed]) -> list[Placed]:
-    """Candidates with two places of the first ten kept for the language that the question is not in.
-
-    Where both languages are in scope, near misses in the question's own language crowd out the answer in
-    the other one: recall@10 of answers in the other language rises from .05 to .25 (zh to en) and from
-    .22 to .78 (en to zh), at .003 nDCG@10 elsewhere. The chosen ones are the nearest by vector, since
-    words do not match across languages; their scores are fitted to their places.
-    """
-    language = language_of(query)
-    foreign = [placed for placed in found if language_of(placed[1].text) != language]
-    nearest = sorted(foreign, key=lambda placed: -(placed[0].scores.get("vector") or -1.0))
-    result = list(found)
-    for place, placed in zip(OTHER_LANGUAGE_PLACES, nearest, strict=False):
-        if result.index(placed) >= place:
-            result.remove(placed)
-            between = (result[place - 2][0].score + result[place - 1][0].score) / 2
-            result.insert(place - 1, (replace(placed[0], score=between), placed[1]))
-    return result
-
-
-def to_hit(fused: Fused, chunk: Chunk) -> Hit:
-    score = round(fused.score, 6)
-    return Hit(
-        chunk_id=chunk.id,
-        chunk_revision=chunk.revision,
-        kb_id=chunk.kb_id,
-        document_id=chunk.document_id,
-        kind=chunk.kind,
-        match_type="both" if len(fused.ranks) == len(WEIGHTS) else next(iter(fused.ranks)),
-        chunk_index=chunk.chunk_index,
-        score=score,
-        scores={name: fused.scores.get(name) for name in SCORES} | {"fused": score},
-        ranks=dict(fused.ranks),
-        marks=[],
-        sub_chunk_ids=[],
-        source=Source(
-            page=chunk.page, boxes=[list(box) for box in chunk.boxes], section=chunk.section, url=None
-        ),
+    present, gone = await _present(ranking, search.count, chunks)
+    meant, unmeant = await _meant(context, search, present)
+    placed = with_other_languages(meant, plan.foreign, covered=weight is not None)
+    first = told.first_recall(placed, search.count)
+    departures = [*await _too_weak(weak, kept, chunks), *gone, *unmeant]
+    found = Found(
+        hits=first, departures=departures, failures=[*plan.failures, *failures], calls=plan.model_calls
     )
-
-
-async def _search_all(
-    context: Context, search: Search, targets: Sequence[Target], vector: Sequence[float], limit: int
-) -> tuple[list[Searched], list[DependencyFailed]]:
-    places = asyncio.Semaphore(STORES_AT_ONCE)
-
-    async def one(target: Target) -> Searched | DependencyFailed:
-        async with places:
-            try:
-                return await _search_one(context, search, target, vector, limit)
-            except DependencyFailed as error:
-                return error
-
-    results = await asyncio.gather(*map(one, targets))
-    failures = [result for result in results if isinstance(result, DependencyFailed)]
-    searched = [result for result in results if not isinstance(result, DependencyFailed)]
-    if failures and (not search.partial_ok or not searched):
-        raise failures[0]
-    return searched, failures
-
-
-async def _search_one(
-    context: Context, search: Search, target: Target, vector: Sequence[float], limit: int
-) -> Searched:
-    """Both channels of one knowledge base, all or nothing."""
-    kb, documents, model = target.kb, target.document_ids, context.embedder.model
-    store = context.stores[kb.store]
-    clock = Clock.started(search.store_timeout_s)
-    by_vector, by_keyword = await _both(
-        clock,
-        store.vectors.search([kb.id], model, vector, limit=limit, document_ids=documents),
-        store.keywords.search([kb.id], search.query, limit=limit, document_ids=documents),
-    )
-    channels = {"vector": by_vector, "keyword": [scored for scored in by_keyword if scored.score > 0]}
-    if model not in COVERAGE_WEIGHTS:
-        return Searched(channels=channels)
-    known = {name: {one.chunk_id: one.score for one in found} for name, found in channels.items()}
-    cosines, (bm25, terms) = await _both(
-        clock,
-        store.vectors.scores([kb.id], model, vector, [*(known["keyword"].keys() - known["vector"])]),
-        _keyword_scores(store, kb, search.query, [*(known["vector"].keys() - known["keyword"])]),
-    )
-    scores = {"vector": known["vector"] | cosines, "keyword": known["keyword"] | bm25}
-    return Searched(channels=channels, scores=scores, terms=[terms])
-
-
-async def _keyword_scores(
-    store: SearchStore, kb: KnowledgeBase, query: str, chunk_ids: Sequence[str]
-) -> tuple[dict[str, float], QueryTerms]:
-    terms = await store.keywords.terms([kb.id], query)
-    return await store.keywords.scores([kb.id], query, chunk_ids), terms
+    if not is_needed(search, first, recalls[""], plan.limit):
+        return found
+    return await _expanded(context, search, plan, found, chunks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clock:
-    """How long a store may take for one search, and until when on the loop's clock that is."""
+class Plan:
+    """Whom to ask what. `foreign` are languages of the texts that no wording of the question is in."""
 
-    seconds: float
-    until: float
+    stores: Sequence[tuple[Counted, Sequence[Call]]]
+    wordings: Mapping[str, Wording]
+    limit: int
+    foreign: Sequence[str]
+    failures: Sequence[DependencyFailed]
+    model_calls: list[ModelCall]
 
-    @classmethod
-    def started(cls, seconds: float) -> "Clock":
-        return cls(seconds=seconds, until=asyncio.get_running_loop().time() + seconds)
+    @property
+    def places(self) -> list[Place]:
+        """Where words are looked for."""
+        return [(asked.group, call) for asked, calls in self.stores for call in calls if not call.is_media]
 
 
-async def _both(clock: Clock, of_vectors: Awaitable[T], of_keywords: Awaitable[U]) -> tuple[T, U]:
-    return await asyncio.gather(
-        _in_time("vector store", of_vectors, clock), _in_time("keyword index", of_keywords, clock)
+async def _planned(context: Context, search: Search, targets: Sequence[Target]) -> Plan:
+    kb_ids, texts = [target.kb.id for target in targets], search.wordings
+    model_calls: list[ModelCall] = []
+    vectors, (asked, failures), kinds, languages = await asyncio.gather(
+        _embedded(context, [*texts.values()], model_calls),
+        each_store(
+            store_groups(context.stores, targets),
+            lambda group: count_terms(group, texts, search.store_timeout_s),
+        ),
+        context.catalogue.kinds(kb_ids, SPECIAL),
+        context.catalogue.languages(kb_ids),
+    )
+    _refuse(asked, failures, search)
+    terms = {name: summed([one.terms[name] for one in asked]) for name in texts}
+    limit, in_scope = candidates(search.count, len(targets)), spoken(languages)
+    return Plan(
+        stores=[
+            (one, calls_of(one.group.targets, kinds, limit=limit, faq_answers=search.faq_answers))
+            for one in asked
+        ],
+        wordings=_wordings(texts, vectors, terms),
+        limit=limit,
+        foreign=foreign(in_scope, search.query, [*texts]) if len(in_scope) > 1 else [],
+        failures=failures,
+        model_calls=model_calls,
     )
 
 
-async def _in_time(store: str, searching: Awaitable[T], clock: Clock) -> T:
-    try:
-        async with asyncio.timeout_at(clock.until):
-            return await searching
-    except TimeoutError as error:
-        raise DependencyFailed(store, f"The {store} did not answer within {clock.seconds:g} s.") from error
+def _wordings(
+    texts: Mapping[str, str], vectors: Sequence[Sequence[float]], terms: Mapping[str, QueryTerms]
+) -> dict[str, Wording]:
+    return {
+        name: Wording(text=text, vector=vector, terms=terms[name])
+        for (name, text), vector in zip(texts.items(), vectors, strict=True)
+    }
 
 
-async def _catalogued(
-    context: Context,
-    search: Search,
-    ranking: Sequence[Fused],
-    departures: list[Departure],
-    failures: list[DependencyFailed],
-) -> Found:
+async def _embedded(context: Context, texts: Sequence[str], calls: list[ModelCall]) -> list[list[float]]:
+    # Every knowledge base in scope has this model: `find_targets` refuses the others.
+    embedder = context.embedder
+    with recorded(calls, stage=told.STAGE, role="embedding", name=lambda: model_name(embedder.model)):
+        return await embedder.embed_queries(texts)
+
+
+async def _recalled(
+    search: Search, plan: Plan, chunks: Chunks, *, complete: bool
+) -> tuple[dict[str, Recall], list[DependencyFailed]]:
+    """What all stores found, by wording."""
+    found, failures = await each_store(
+        plan.stores,
+        lambda store: ask_store(*store, plan.wordings, chunks, wanted=search.count, complete=complete),
+    )
+    _refuse(found, failures, search)
+    return {name: joined([one[name] for one in found]) for name in plan.wordings}, failures
+
+
+def _refuse(results: Sequence[object], failures: Sequence[DependencyFailed], search: Search) -> None:
+    if failures and (not search.partial_ok or not results):
+        raise failures[0]
+
+
+async def _present(
+    ranking: Sequence[Ranked], count: int, chunks: Chunks
+) -> tuple[list[Placed], list[Departure]]:
     """The best of the ranking that the catalogue still has: an index may be behind it."""
-    count = search.match_count if search.match_count > 0 else DEFAULT_MATCH_COUNT
-    # Twice as many as wanted, so that chunks which are gone leave no gap.
-    best = ranking[: count * 2]
-    chunks = await context.catalogue.chunks([one.chunk_id for one in best])
-    present = [(one, chunk) for one in best if (chunk := chunks.get(one.chunk_id)) and chunk.enabled]
-    hits = [to_hit(one, chunk) for one, chunk in with_other_language(search.query, present)[:count]]
-    known = {one.chunk_id for one, _ in present}
-    gone = [
-        Departure(chunk_id=one.chunk_id, stage="search_chunks", reason="gone", score=one.score, limit=None)
-        for one in best[:count]
-        if one.chunk_id not in known
-    ]
-    return Found(hits=hits, departures=[*departures, *gone], failures=failures)
+    # Twice as many as wanted at a time, so that chunks which are gone leave no gap.
+    for start in range(0, len(ranking), 2 * count):
+        await chunks.load(one.id for one in ranking[start : start + 2 * count])
+        if sum(chunks.get(one.id) is not None for one in ranking) >= count:
+            break
+    placed = [(one, chunk) for one in ranking if (chunk := chunks.get(one.id))]
+    lost = [one for one in ranking[:count] if chunks.known(one.id) and not chunks.get(one.id)]
+    return placed, [told.gone(one) for one in lost]
+
+
+async def _meant(
+    context: Context, search: Search, placed: Sequence[Placed]
+) -> tuple[list[Placed], list[Departure]]:
+    """Without known questions that say they do not answer this one."""
+    ids = [chunk.id for _, chunk in placed if chunk.kind == FAQ]
+    if not ids:
+        return [*placed], []
+    entries = await context.catalogue.faq_entries(ids)
+    unmeant = not_meant(entries.values(), [search.asked, *search.wordings.values()])
+    left = [told.not_meant(*one) for one in placed if one[1].id in unmeant]
+    return [one for one in placed if one[1].id not in unmeant], left
+
+
+async def _too_weak(weak: Sequence[Weak], kept: Mapping[str, Recall], chunks: Chunks) -> list[Departure]:
+    await chunks.load(one.entry_id for one in weak)
+    staying = {chunks.owner(id) for recall in kept.values() for id in recall.ids}
+    return told.too_weak(weak, chunks, staying)
+
+
+async def _expanded(context: Context, search: Search, plan: Plan, found: Found, chunks: Chunks) -> Found:
+    """With what other words find below the hits that are there."""
+    known = {hit["chunk_id"] for hit in found.hits}
+    more = await expand(search, plan.places, known, chunks, context.tokens)
+    meant, unmeant = await _meant(context, search, more.placed)
+    further = below(found.hits, meant[: search.count - len(found.hits)])
+    # What was too weak for its threshold may have come in over the lower one.
+    departures = {left["chunk_id"]: left for left in [*found.departures, *unmeant]}
+    for hit in further:
+        departures.pop(hit["chunk_id"], None)
+    return replace(
+        found,
+        hits=[*found.hits, *further],
+        departures=[*departures.values()],
+        failures=[*found.failures, *more.failures],
+        variants=more.variants,
+    )

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import json
 import random
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -17,6 +18,7 @@ from headrace.graph.tracing.shapes import Trace
 from headrace.graph.tracing.trace import build_trace
 
 from ...fakes import FakeReranker, ScriptedChat, World, a_chunk, a_hit, a_turn
+from ...nodes.searching.worlds import add_entry
 from .recording import Forgetful, recorded
 
 pytestmark = pytest.mark.anyio
@@ -26,6 +28,7 @@ REASONS = {
     ("search_chunks", "below_vector_threshold"),
     ("search_chunks", "below_keyword_threshold"),
     ("search_chunks", "gone"),
+    ("search_chunks", "negative_question"),
     ("collect_results", "gone"),
     ("collect_results", "same_text"),
     ("rerank", "below_threshold"),
@@ -73,6 +76,26 @@ async def gone_from_the_catalogue() -> Recorded:
     world = await a_world(*in_documents("travel expenses", "travel leave"))
     del world.catalogue.all_chunks["c1"]
     return await recorded(world.context(), "travel")
+
+
+async def known_questions_beside_documents() -> Recorded:
+    world = await a_world(*in_documents("差旅报销 the lost card", "lost card abroad"))
+    await add_entry(world, "e1", "lost card", "card is lost", "卡丢了")
+    await add_entry(world, "e2", "lost card of a friend", negative=["LOST card!"])
+    return await recorded(world.context(), "lost card", kb_ids=["kb1", "faq"])
+
+
+async def asked_again_in_other_words() -> Recorded:
+    world = await a_world(*in_documents("the travel refund", "travel refund", "差旅 travel", "refund 年假"))
+    given: dict[str, Any] = {"vector_threshold": 0.99, "keyword_threshold": 2.5}
+    return await recorded(world.context(), "the travel refund", enable_query_expansion=True, **given)
+
+
+async def asked_in_both_languages() -> Recorded:
+    world = await a_world(*in_documents("差旅报销", "差旅 年假", "travel refund", "travel leave"))
+    said = {"rewrite_query": "差旅报销", "intent": "kb_search", "translations": {"en": "travel refund"}}
+    model = ScriptedChat([json.dumps(said)], name="small")
+    return await recorded(world.context(understand=model), "差旅报销", keyword_threshold=2.0)
 
 
 async def without_text_and_with_the_same() -> Recorded:
@@ -159,6 +182,9 @@ RUNS: list[Callable[[], Awaitable[Recorded]]] = [
     below_the_recall_thresholds,
     below_the_threshold_of_the_one_index_that_has_it,
     gone_from_the_catalogue,
+    known_questions_beside_documents,
+    asked_again_in_other_words,
+    asked_in_both_languages,
     without_text_and_with_the_same,
     judged_by_a_model,
     with_more_tables_than_are_kept,
@@ -207,6 +233,17 @@ def check_accounts(left: Recorded) -> Trace:
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.__name__)
 async def test_every_candidate_is_accounted_for_once(run: Callable[[], Awaitable[Recorded]]) -> None:
     check_accounts(await run())
+
+
+async def test_what_other_words_found_and_what_a_translation_found_is_told() -> None:
+    again = check_accounts(await asked_again_in_other_words())
+    assert [one["marks"] for one in again["candidates"] if one["marks"]] == [["expanded"]]
+    both = check_accounts(await asked_in_both_languages())
+    (best,) = (one for one in both["candidates"] if one["ranks"].get("vector_en") == 1)
+    assert best["scores"]["vector_en"] == 1.0
+    assert {stage["stage"]: stage["output"] for stage in both["stages"]}["understand_query"][
+        "translations"
+    ] == {"en": "travel refund"}
 
 
 async def test_every_reason_for_leaving_is_seen_in_some_run() -> None:

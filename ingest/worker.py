@@ -54,6 +54,8 @@ def _limit(memory_mb: int) -> None:
 
 def _answer(request: Mapping[str, Any]) -> dict[str, Any]:
     try:
+        if "faq" in request:
+            return {"faq": _faq(request)}
         parsed = parse(Path(request["path"]), request["name"], request["format"])
         return {"parsed": to_json(parsed)}
     except HeadraceError as error:
@@ -64,6 +66,12 @@ def _answer(request: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": {"message": "it is nested too deeply", "code": "damaged_document"}}
     except Exception as error:  # the edge of the process: a parser's bug must name itself to the parent
         return {"error": {"message": f"the parser failed: {type(error).__name__}", "code": "parser_failed"}}
+
+
+def _faq(request: Mapping[str, Any]) -> dict[str, Any]:
+    from . import faq_files, faq_reading  # most workers never read one
+
+    return faq_files.to_json(faq_reading.read(Path(request["path"]), request["faq"]))
 
 
 def _is_spent(answer: Mapping[str, Any], memory_mb: int) -> bool:

@@ -16,13 +16,13 @@ SAMPLE_ROWS = 20
 def parse(path: Path) -> Parsed:
     text, _ = decode(path.read_bytes())
     # A quote that is never closed makes one cell of all that follows it.
-    with _cells_up_to(len(text) + 1):
+    with cells_up_to(len(text) + 1):
         rows = [row for row in _rows(text, _separator(text)) if any(cell.strip() for cell in row)]
     return Parsed(blocks=[Block(kind="table", text="\n".join(map(row_line, rows)))])
 
 
 @contextmanager
-def _cells_up_to(characters: int) -> Generator[None]:
+def cells_up_to(characters: int) -> Generator[None]:
     # The limit belongs to the whole process: whoever else reads CSV there must find it as it was.
     before = csv.field_size_limit(characters)
     try:

@@ -15,6 +15,8 @@ from anyio.to_thread import run_sync
 
 from ...errors import Unreadable
 from ...settings import Settings
+from .. import faq_files
+from ..faq_files import FaqFile, FaqFormat
 from ..formats import Format
 from ..parsed import Parsed, from_json
 
@@ -64,10 +66,18 @@ class ParserProcess:
         match answer:
             case {"parsed": parsed}:
                 return await run_sync(from_json, parsed)
-            case {"error": {"message": str(message), "code": str(code)}}:
-                raise Unreadable(message, code=code)
             case _:
-                raise Unreadable("the parser gave no answer", code="parser_failed")
+                raise _refusal(answer)
+
+    async def read_faq(self, path: Path, format: FaqFormat) -> FaqFile:
+        """FAQ entries of a file. Raises Unreadable as `parse` does."""
+        async with self._turn:
+            answer = await self._ask({"path": str(path), "faq": format})
+        match answer:
+            case {"faq": file}:
+                return await run_sync(faq_files.from_json, file)
+            case _:
+                raise _refusal(answer)
 
     async def close(self) -> None:
         """End the idle worker; one that is parsing ends when the call that waits for it is cancelled."""
@@ -101,6 +111,14 @@ class ParserProcess:
             case _:
                 await worker.end()
         return answer
+
+
+def _refusal(answer: Any) -> Unreadable:
+    match answer:
+        case {"error": {"message": str(message), "code": str(code)}}:
+            return Unreadable(message, code=code)
+        case _:
+            return Unreadable("the parser gave no answer", code="parser_failed")
 
 
 async def _start(memory_mb: int, timeout_s: float) -> "_Worker":

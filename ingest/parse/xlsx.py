@@ -24,8 +24,8 @@ Row = list[str]
 def parse(path: Path) -> Parsed:
     with opened_archive(path):
         pass
-    values = _workbook(path, values=True)
-    formulas = _workbook(path, values=False) if path.stat().st_size <= FORMULAS_UP_TO else None
+    values = workbook(path, values=True)
+    formulas = workbook(path, values=False) if path.stat().st_size <= FORMULAS_UP_TO else None
     blocks: list[Block] = []
     for page, sheet in enumerate(values.worksheets, start=1):
         rows = _rows(sheet, formulas[sheet.title] if formulas is not None else None)
@@ -33,7 +33,7 @@ def parse(path: Path) -> Parsed:
     return Parsed(title=values.properties.title, blocks=blocks)
 
 
-def _workbook(path: Path, *, values: bool) -> Any:
+def workbook(path: Path, *, values: bool) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns of drawings and extensions that it leaves out
@@ -68,22 +68,22 @@ def _rows(sheet: Any, formulas: Any) -> Iterator[Row]:
 
 
 def _texts(sheet: Any, formulas: Any) -> Iterator[tuple[tuple[int, int], str]]:
-    merged = _merged(sheet)
+    spread = merged(sheet)
     unseen: dict[Any, Any] = formulas._cells if formulas is not None else {}
     for place, cell in sheet._cells.items():
-        value = merged.get(place, cell.value)
+        value = spread.get(place, cell.value)
         if value is None and place in unseen:
             value = unseen[place].value
         if value is None and cell.comment is None:
             continue  # formatted to the end, a sheet has a million of these
-        text = _shown(value, cell.number_format)
+        text = shown(value, cell.number_format)
         if cell.comment is not None:
             text = f"{text} ({' '.join(cell.comment.text.split())})"
         if text:
             yield place, text
 
 
-def _merged(sheet: Any) -> Mapping[tuple[int, int], Any]:
+def merged(sheet: Any) -> Mapping[tuple[int, int], Any]:
     """A value merged over several rows, for each of them: a row must be understood alone.
 
     Over several columns it stands once.
@@ -122,7 +122,7 @@ def _table(rows: list[Row], page: int) -> Iterator[Block]:
         yield Block(kind="table", text="\n".join(lines), page=page)
 
 
-def _shown(value: Any, number_format: str) -> str:
+def shown(value: Any, number_format: str) -> str:
     match value:
         case None:
             return ""

@@ -13,7 +13,6 @@ from ..api.schemas import MAX_QUESTION, Search
 from ..api.stack import Stack
 from ..context import Context, Scored, SearchStore
 from ..graph.quiet import PassingPassages, SilentEmitter
-from ..nodes.searching.hybrid import MOST_CANDIDATES
 from ..nodes.understand_query import settled, understand
 from ..server import open_stack
 from ..settings import Settings
@@ -24,6 +23,7 @@ from .indexing import Indexed, Progress, index
 from .report import QuestionResult, StageResult
 from .sameness import Sameness
 
+CANDIDATES = 500  # of a channel alone: as many as hybrid search looks at for that depth
 DEPTH = 100  # hits that leave search_chunks while it is measured
 # The channel that holds what each stage handed on, and the nodes whose time it is.
 STAGES = {
@@ -42,7 +42,9 @@ async def opened_bench(
     `cache` keeps vectors between runs. Raises what opening a data folder and indexing raise.
     """
     with TemporaryDirectory(prefix="headrace-eval-") as folder, opened_cache(cache) as connection:
-        async with open_stack(settings.model_copy(update={"data": Path(folder)})) as stack:
+        # Its own data, but the models that lie in the user's folder.
+        own = {"data": Path(folder), "models": settings.models_folder}
+        async with open_stack(settings.model_copy(update=own)) as stack:
             embedder = CachedEmbedder(stack.embedder, connection)
             plain = stack.context(SilentEmitter())
             store = plain.stores["embedded"]
@@ -112,7 +114,7 @@ class Bench:
 
     async def _channels(self, query: str) -> dict[str, StageResult]:
         """Each channel alone, as its store ranks."""
-        kb, limit, kinds = self._indexed.kb, MOST_CANDIDATES, self._kinds
+        kb, limit, kinds = self._indexed.kb, CANDIDATES, self._kinds
         [vector] = await self._embedder.embed_queries([query])
         return {
             "vector": await self._channel(

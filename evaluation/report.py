@@ -8,6 +8,7 @@ from typing import Any
 from .metrics import NAMES, Grades, auc, measures, percentile
 
 TOP = 10
+SEARCH = ("fused", "expanded", "reranked", "final")  # the stages that a search waits for, one by one
 SURELY = 0.9  # a same-question score that would do to answer with the entry alone
 
 
@@ -54,6 +55,7 @@ def report(
         "negatives": len(negatives),
         "config": dict(config),
         "stages": {stage: _stage(answerable, stage, ms) for stage, ms in times.items()},
+        "search_ms": _milliseconds([sum(result.stages[name].ms for name in SEARCH) for result in results]),
         "false_accept": fmean([bool(row["final"]["top"]) for row in negatives]) if negatives else None,
         "auc": auc(_best(answerable), _best(negatives)),
         "same_question": _same_question(answerable, negatives),
@@ -83,7 +85,14 @@ def _row(result: QuestionResult, grades: Grades, least: int) -> dict[str, Any] |
 
 def _stage(rows: Sequence[Mapping[str, Any]], stage: str, ms: Sequence[float]) -> dict[str, float | None]:
     means = {name: fmean(row[stage][name] for row in rows) if rows else None for name in NAMES}
-    return {**means, "p50_ms": round(median(ms), 2), "p95_ms": round(percentile(ms, 0.95), 2)}
+    taken = _milliseconds(ms)
+    return {**means, "p50_ms": taken["p50"], "p95_ms": taken["p95"]}
+
+
+def _milliseconds(values: Sequence[float]) -> dict[str, float | None]:
+    if not values:
+        return {"p50": None, "p95": None}
+    return {"p50": round(median(values), 2), "p95": round(percentile(values, 0.95), 2)}
 
 
 def _same_question(

@@ -13,6 +13,7 @@ from ..api.schemas import MAX_QUESTION, Search
 from ..api.stack import Stack
 from ..context import Context, Scored, SearchStore
 from ..graph.quiet import PassingPassages, SilentEmitter
+from ..nodes.searching.languages import UNPLACED
 from ..nodes.understand_query import settled, understand
 from ..server import open_stack
 from ..settings import Settings
@@ -86,9 +87,11 @@ class Bench:
             asked["query"] = settled(understood, asked, turns, context.tokens).rewritten or query.text
         channels = await self._channels(asked["query"])
         state = cast(RagState, await self._stack.search.ainvoke(Ask(request=asked), context=context))
+        found = first_recall(state)
         stages = {
             **channels,
-            "fused": self._stage(first_recall(state), state, ("search_chunks",)),
+            "unplaced": self._stage(unplaced(found), state, ()),
+            "fused": self._stage(found, state, ("search_chunks",)),
             **{
                 stage: self._stage(cast("list[Hit]", state.get(channel) or []), state, nodes)
                 for stage, (channel, nodes) in STAGES.items()
@@ -153,6 +156,11 @@ def first_recall(state: RagState) -> list[Hit]:
     hits = state.get("chunk_hits", [])
     ranked = [hit for hit in hits if "fused" in hit["ranks"]]
     return sorted(ranked, key=lambda hit: hit["ranks"]["fused"]) if ranked else hits
+
+
+def unplaced(hits: Sequence[Hit]) -> list[Hit]:
+    """In the order of their own scores: without the places that are kept for another language."""
+    return sorted(hits, key=lambda hit: -(hit["scores"].get(UNPLACED) or hit["scores"]["fused"] or 0.0))
 
 
 def turns_of(history: Sequence[Said]) -> list[Turn]:

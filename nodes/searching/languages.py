@@ -15,6 +15,7 @@ Placed = tuple[Ranked, Chunk]
 LEAST_SHARE = 0.02
 FIRST = 10  # places that are looked at
 UNCOVERED_PLACES = (7, 10)  # from 1
+UNPLACED = "unplaced"  # among the scores of a chunk that was given a place: its own
 
 
 def spoken(chunks: Mapping[str, Mapping[str, int]]) -> list[str]:
@@ -50,8 +51,13 @@ def with_other_languages(
         if result.index(placed) >= place:
             result.remove(placed)
             between = (result[place - 2][0].score + result[place - 1][0].score) / 2
-            result.insert(place - 1, (replace(placed[0], score=between), placed[1]))
+            result.insert(place - 1, (_placed(placed[0], between), placed[1]))
     return result
+
+
+def _placed(one: Ranked, score: float) -> Ranked:
+    """With the score of its new place; the one it came with stays to be seen."""
+    return replace(one, score=score, scores={**one.scores, UNPLACED: one.score})
 
 
 def _places(found: Sequence[Placed]) -> tuple[int, ...]:

@@ -82,7 +82,7 @@ def test_every_stage_is_measured_and_finds_what_is_there(files: list[str], tmp_p
     report = evaluated(files, tmp_path / "report.json")
     assert (report["n"], report["negatives"]) == (3, 1)
     assert report["config"]["embedding_top_k"] == 100
-    assert [*report["stages"]] == ["vector", "keyword", "fused", "expanded", "reranked", "final"]
+    assert [*report["stages"]] == ["vector", "keyword", "unplaced", "fused", "expanded", "reranked", "final"]
     assert report["stages"]["fused"]["ndcg@10"] == 1.0
     assert report["stages"]["final"]["hit@1"] == 1.0
     assert 0.0 <= report["stages"]["keyword"]["recall@10"] <= 1.0

@@ -372,13 +372,13 @@ class Tokens(Protocol):
 
 
 class Reranker(Protocol):
-    """Scores passages against a query on [0,1]."""
+    """Scores passages against a query: probabilities, or logits, which the stage tells by their range."""
 
     @property
     def name(self) -> str: ...
 
     async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
-        """One score per passage, in order. Raises DependencyFailed."""
+        """One score per passage, in order; NaN for one that was left out. Raises DependencyFailed."""
         ...
 
 

@@ -16,10 +16,11 @@ def for_scoring(text: str, images: Sequence[Mapping[str, Any]] = (), questions: 
     What the passage says already is not added again. Only the first five questions are.
     """
     lines = [clean_passage(text)]
-    plain = normalise(lines[0])
+    added = [*_shown(images), *questions[:MOST_QUESTIONS]]
+    plain = normalise(lines[0]) if added else ""
     left = MOST_ADDED
-    for added in [*_shown(images), *questions[:MOST_QUESTIONS]]:
-        line = clean_passage(added)[:left]
+    for one in added:
+        line = clean_passage(one)[:left]
         if line and (folded := normalise(line)) and folded not in plain:
             lines.append(line)
             plain += folded

@@ -1,5 +1,6 @@
 """Hits as a reranker judges them, or as the search left them where it does not."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -102,15 +103,17 @@ async def _passages(context: Context, candidates: Candidates) -> tuple[list[str]
     except HeadraceError as error:
         message = f"Passages are scored without their images and questions: {error.message}"
         warnings.append(warn(context.emit, STAGE, error.code, message))
-    passages = [
-        for_scoring(
-            candidates.texts[chunk_id],
-            chunks[chunk_id].images if chunk_id in chunks else (),
-            questions.get(chunk_id, ()),
-        )
-        for chunk_id in chunk_ids
-    ]
+    passages = await asyncio.to_thread(_for_scoring, candidates, chunks, questions)
     return passages, warnings
+
+
+def _for_scoring(
+    candidates: Candidates, chunks: Mapping[str, Chunk], questions: Mapping[str, Sequence[str]]
+) -> list[str]:
+    return [
+        for_scoring(candidates.texts[id], chunks[id].images if id in chunks else (), questions.get(id, ()))
+        for id in (hit["chunk_id"] for hit in candidates.hits)
+    ]
 
 
 def _staying(

@@ -91,6 +91,8 @@ def _parameters(call: Call) -> list[dict[str, Any]]:
 
 
 def _answer(call: Call) -> dict[str, Any]:
+    if call.serves:
+        return {media_type: {"schema": {"type": "string", "format": "binary"}} for media_type in call.serves}
     stream: dict[str, Any] = {"text/event-stream": {"schema": {"type": "string"}}} if call.streams else {}
     return stream if call.streams == "only" else {**stream, **_json(SUCCESS)}
 

@@ -7,10 +7,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Router
 from starlette.staticfiles import StaticFiles
 
+from ..ingest.faq_files import MEDIA_TYPES
 from . import (
     chunks,
     documents,
     faq,
+    faq_files,
     forks,
     info,
     knowledge_bases,
@@ -279,6 +281,21 @@ CALLS = [
         endpoint=faq.enable_entries,
         summary="whether FAQ entries are found",
         body=EnableFaqEntries,
+    ),
+    Call(
+        method="POST",
+        path=f"{ONE_KB}/faq/import",
+        endpoint=faq_files.import_faq,
+        summary="FAQ entries from a CSV, XLSX or JSON file (field `file`); field `mode`: append or replace",
+        files=True,
+    ),
+    Call(
+        method="GET",
+        path=f"{ONE_KB}/faq/export",
+        endpoint=faq_files.export_faq,
+        summary="all FAQ entries as a file; format: csv, xlsx or json",
+        query=("format",),
+        serves=tuple(MEDIA_TYPES.values()),
     ),
     Call(method="GET", path=ONE_ENTRY, endpoint=faq.get_entry, summary="one FAQ entry"),
     *(

@@ -24,6 +24,7 @@ class Call:
     paged: bool = False
     files: bool = False
     streams: Literal["only", "default"] | None = None
+    serves: tuple[str, ...] = ()  # media types of a file that it answers with, instead of JSON
 
     def route(self, *, below: str = "") -> Route:
         return Route(self.path.removeprefix(below), self.endpoint, methods=[self.method])

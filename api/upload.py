@@ -22,6 +22,7 @@ MAX_FILES = 200
 MAX_PARTS = 1000  # other fields are read over; each still takes time
 MAX_IGNORED = 1024 * 1024  # bytes in them
 FIELD = "file"
+MAX_VALUE = 1000  # bytes of a field that is asked for
 
 
 @dataclass(slots=True)
@@ -34,10 +35,12 @@ class Upload:
 
 
 @asynccontextmanager
-async def uploads(request: Request[Any], *, folder: Path, limit: int) -> AsyncGenerator[list[Upload]]:
+async def uploads(
+    request: Request[Any], *, folder: Path, limit: int, fields: dict[str, str] | None = None
+) -> AsyncGenerator[list[Upload]]:
     """All files of the request, in a place below `folder` that is gone after the block.
 
-    `limit` is in bytes, for each file.
+    `limit` is in bytes, for each file. The values of the fields named in `fields` are put there.
 
     Raises TooLarge (413), Malformed (400), BadRequest (422) when there is no file.
     """
@@ -46,11 +49,12 @@ async def uploads(request: Request[Any], *, folder: Path, limit: int) -> AsyncGe
     if not boundary:
         raise Malformed("A multipart body needs its boundary in the Content-Type header.")
     with tempfile.TemporaryDirectory(dir=folder, prefix="upload-") as place:
-        parts = _Parts(Path(place), limit)
+        parts = _Parts(Path(place), limit, fields if fields is not None else {})
         try:
             await _receive(request, boundary, parts)
         finally:
             parts.close()
+        parts.read_values()
         if not parts.files:
             raise BadRequest(f"There is no file in the field {FIELD!r}.", code="no_file")
         yield parts.files
@@ -79,10 +83,13 @@ class _Parts:
 
     folder: Path
     limit: int
+    fields: dict[str, str]
     files: list[Upload] = field(default_factory=list[Upload])
     ended: bool = False
     _parts: int = 0
     _ignored: int = 0
+    _values: dict[str, bytearray] = field(default_factory=dict[str, bytearray])
+    _field: str = ""
     _header_name: bytes = b""
     _header_value: bytes = b""
     _disposition: bytes = b""
@@ -105,8 +112,17 @@ class _Parts:
             self._writing.close()
             self._writing = None
 
+    def read_values(self) -> None:
+        """Raises Malformed."""
+        for name, value in self._values.items():
+            try:
+                self.fields[name] = value.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise Malformed(f"The field {name!r} is not UTF-8 text.") from error
+
     def _on_part_begin(self) -> None:
         self._disposition = b""
+        self._field = ""
         self._parts += 1
         if self._parts > MAX_PARTS:
             raise TooLarge(
@@ -127,7 +143,11 @@ class _Parts:
 
     def _on_headers_finished(self) -> None:
         _, options = parse_options_header(self._disposition)
-        if options.get(b"name") != FIELD.encode() or b"filename" not in options:
+        name = options.get(b"name", b"").decode("utf-8", "replace")
+        if name in self.fields and b"filename" not in options:
+            self._field = name
+            self._values[name] = bytearray()
+        if name != FIELD or b"filename" not in options:
             return
         if len(self.files) >= MAX_FILES:
             raise TooLarge(
@@ -141,6 +161,8 @@ class _Parts:
         self._writing = upload.path.open("xb")
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
+        if self._field:
+            self._take_value(data[start:end])
         if not self._writing:
             return self._ignore(end - start)
         upload = self.files[-1]
@@ -153,6 +175,14 @@ class _Parts:
                 details={"limit": self.limit, "name": upload.name},
             )
         self._writing.write(data[start:end])
+
+    def _take_value(self, data: bytes) -> None:
+        value = self._values[self._field]
+        value += data
+        if len(value) > MAX_VALUE:
+            raise TooLarge(
+                f"The field {self._field!r} is longer than {MAX_VALUE} bytes.", details={"limit": MAX_VALUE}
+            )
 
     def _ignore(self, size: int) -> None:
         self._ignored += size

@@ -64,9 +64,10 @@ async def import_entries(
         raise BadRequest("There are no entries in the file.", code="faq_no_rows")
     before = await entries.ids(kb_id)
     outcomes = await _written(file.rows, kb_id, entries, standing)
-    there = {one.entry.id for one in outcomes.values() if one.entry}
-    # A file of which nothing is good is a mistake, and no reason to empty a knowledge base.
-    lacking = {*before} - there if only and there else set[str]()
+    # A file of which no row is good is a mistake, and no reason to empty a knowledge base.
+    good = any(one.error is None or one.error.code == TAKEN for one in outcomes.values())
+    lacking = {*before} if only and good else set[str]()
+    lacking -= {one.entry.id for one in outcomes.values() if one.entry}
     if lacking:
         refused = [row.question for row in file.rows if outcomes[row.row].error]
         lacking -= {*(await _standing([*refused, *file.rejected_questions], kb_id, standing)).values()}

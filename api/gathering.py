@@ -94,16 +94,20 @@ async def _recorded(told: ToldRun, snapshots: Sequence[StateSnapshot], sources: 
         resumes=told.resumes,
         resumed_from=told.resumed_from,
     )
-    hits, left = all_hits(bare.state), bare.state.get("departures", [])
-    chunks = await sources.catalogue.chunks(_unique([one["chunk_id"] for one in (*hits, *left)]))
-    documents = [*(hit["document_id"] for hit in hits), *(chunk.document_id for chunk in chunks.values())]
-    passages = _unique([hit["passage"] for hit in hits if "passage" in hit])
+    passages = _unique([hit["passage"] for hit in all_hits(bare.state) if "passage" in hit])
     return replace(
-        bare,
-        chunks=chunks,
-        documents=await sources.catalogue.documents(_unique(documents)),
+        await with_catalogue(bare, sources.catalogue),
         texts=await sources.journal.read(partial(read_texts, hashes=passages)),
     )
+
+
+async def with_catalogue(recorded: Recorded, catalogue: Catalogue) -> Recorded:
+    """With the chunks and documents that its state names, as they are now."""
+    hits, left = all_hits(recorded.state), recorded.state.get("departures", [])
+    ids = [*(one["chunk_id"] for one in (*hits, *left)), *(hit.get("question", "") for hit in hits)]
+    chunks = await catalogue.chunks([id for id in _unique(ids) if id])
+    documents = [*(hit["document_id"] for hit in hits), *(chunk.document_id for chunk in chunks.values())]
+    return replace(recorded, chunks=chunks, documents=await catalogue.documents(_unique(documents)))
 
 
 def _prompts(asked: Asked, sources: Sources) -> Prompts:

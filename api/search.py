@@ -3,14 +3,21 @@
 import dataclasses
 from typing import Any, cast
 
+from langgraph.types import StateSnapshot
 from starlette.requests import Request
 from starlette.responses import Response
 
 from ..context import Context
 from ..graph.quiet import PassingPassages, SilentEmitter
+from ..graph.tracing.candidates import all_hits
+from ..graph.tracing.recorded import Recorded
+from ..graph.tracing.search import SearchTrace, search_trace
+from ..graph.tracing.shapes import Run
 from ..nodes.answering.references import to_references
-from ..state import Ask, RagState
+from ..settings import ROLES
+from ..state import Ask, Asked, RagState
 from .answers import success
+from .gathering import hiding, with_catalogue
 from .questions import asked_for_search
 from .requests import parse
 from .schemas import Search
@@ -25,7 +32,7 @@ async def search(request: Request[Shared]) -> Response:
     state = cast(RagState, await stack.search.ainvoke(Ask(request=asked), context=context))
     found: dict[str, Any] = {"knowledge_references": await _references(stack, context, state)}
     if body.trace:
-        found["trace"] = _trace(state)
+        found["trace"] = await _trace(stack, context, asked, state)
     return success(found)
 
 
@@ -42,13 +49,49 @@ async def _references(stack: Stack, context: Context, state: RagState) -> list[d
     return to_references(hits, documents=documents, aliases={}, texts=texts)
 
 
-def _trace(state: RagState) -> dict[str, Any]:
-    """The hits each stage handed on, which left and why, how long each took."""
-    channels = ("chunk_hits", "hits", "ranked", "merged", "selected")
-    return {
-        "hits": {name: state.get(name) for name in channels},
-        "departures": state.get("departures", []),
-        "warnings": state.get("warnings", []),
-        "timings_ms": state.get("timings", {}),
-        "rerank_verdict": state.get("rerank_verdict"),
-    }
+async def _trace(stack: Stack, context: Context, asked: Asked, state: RagState) -> SearchTrace:
+    hits = [hit for hit in all_hits(state) if "passage" in hit]
+    texts = zip(hits, await context.passages.read(hits), strict=True)
+    recorded = Recorded(
+        run=_no_run(asked),
+        asked=asked,
+        answer="",
+        error=None,
+        prompts=stack.prompts,
+        hide=hiding(stack.settings.endpoint(role) for role in ROLES),
+        snapshots=[_end(state)],
+        texts={hit["passage"]: text for hit, text in texts if "passage" in hit and text is not None},
+    )
+    return search_trace(await with_catalogue(recorded, stack.catalogue))
+
+
+def _end(state: RagState) -> StateSnapshot:
+    return StateSnapshot(
+        values={**state},
+        next=(),
+        config={},
+        metadata=None,
+        created_at=None,
+        parent_config=None,
+        tasks=(),
+        interrupts=(),
+    )
+
+
+def _no_run(asked: Asked) -> Run:
+    """A search leaves no run; this one says so to whoever reads its record."""
+    return Run(
+        id=asked["run_id"],
+        session_id="",
+        message_id="",
+        status="complete",
+        created_at="",
+        ended_at=None,
+        timing=None,
+        forked_from=None,
+        fork_stage=None,
+        kept="",
+        question=asked["query"],
+        outcome=None,
+        forks=[],
+    )

@@ -120,6 +120,7 @@ def _candidate(chunk_id: str, told: ByChunk, recorded: Recorded) -> Candidate:
         chunk_index=hit["chunk_index"] if hit else chunk.chunk_index if chunk else None,
         snippet=_snippet(chunk_id, hit, recorded),
         match_type=hit["match_type"] if hit else _channel(left),
+        question=_question(hit, recorded),
         marks=hit["marks"] if hit else [],
         ranks={**told.ranks.get(chunk_id, {}), **places},
         scores={**dict.fromkeys(SCORES), **told.scores.get(chunk_id, {})},
@@ -198,6 +199,11 @@ def _snippet(chunk_id: str, hit: Hit | None, recorded: Recorded) -> str:
     # Hidden before it is cut: the beginning of a key is a secret too.
     line = " ".join(recorded.hide(text).split())
     return line if len(line) <= SNIPPET else f"{line[: SNIPPET - 1]}…"
+
+
+def _question(hit: Hit | None, recorded: Recorded) -> str | None:
+    chunk = recorded.chunks.get(hit.get("question", "")) if hit else None
+    return recorded.hide(chunk.text) if chunk else None
 
 
 def _channel(left: Departure | None) -> str:

@@ -73,6 +73,7 @@ class Candidate(TypedDict):
     chunk_index: int | None
     snippet: str  # the beginning of its own text; empty when that is gone
     match_type: str
+    question: str | None  # the known question that was found in its place
     marks: list[str]
     ranks: dict[str, int]  # vector, keyword, fused, collected, reranked, merged, selected; from 1
     # vector, keyword, coverage, fused, rerank, composite, mmr, final; vector_en … for a translation

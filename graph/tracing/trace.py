@@ -44,7 +44,7 @@ def build_trace(recorded: Recorded) -> Trace:
         error=recorded.error,
         missing=_missing(recorded),
     )
-    return cast(Trace, _without_secrets(trace, recorded.hide))
+    return cast(Trace, without_secrets(trace, recorded.hide))
 
 
 def _events(recorded: Recorded) -> Events:
@@ -82,13 +82,13 @@ def _never_began(recorded: Recorded) -> bool:
     return bool(recorded.events) and all(event["task"] is None for event in recorded.events)
 
 
-def _without_secrets(value: Any, hide: Callable[[str], str]) -> Any:
+def without_secrets(value: Any, hide: Callable[[str], str]) -> Any:
     """Every text from outside, wherever it stands: a document or a server's message may hold a key."""
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, dict):
         parts = cast("dict[str, Any]", value)
-        return {n: part if n in OUR_WORDS else _without_secrets(part, hide) for n, part in parts.items()}
+        return {n: part if n in OUR_WORDS else without_secrets(part, hide) for n, part in parts.items()}
     if isinstance(value, list):
-        return [_without_secrets(part, hide) for part in cast("list[Any]", value)]
+        return [without_secrets(part, hide) for part in cast("list[Any]", value)]
     return value

@@ -60,6 +60,7 @@ def a_candidate(chunk_id: str = "c-1", **changes: Any) -> Candidate:
         "chunk_index": 3,
         "snippet": "国内出差住宿标准为每晚不超过 450 元，凭发票报销。",
         "match_type": "both",
+        "question": None,
         "marks": [],
         "ranks": {"vector": 2, "keyword": 1, "fused": 1},
         "scores": {"vector": 0.8812, "keyword": 12.5, "fused": 0.71, "rerank": None, "final": 0.71},

@@ -1,6 +1,7 @@
 """`VectorIndex` over Chroma in a folder of this machine."""
 
 import hashlib
+import logging
 import math
 import sqlite3
 import threading
@@ -14,7 +15,7 @@ from anyio.to_thread import run_sync
 
 from ..context import IndexEntry, Scored
 from ..errors import DependencyFailed, DependencyRefused
-from .chroma_files import clear_unused
+from .chroma_files import clear_unused, fault_of, set_aside
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -23,17 +24,28 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+NAME = "vector store"
+
 # Small enough that a search which arrives during an ingest waits for one batch only (0.2 s).
 BATCH = 500
+# SQLite takes at most 32,766 parameters in a statement.
+FILTER_BATCH = 10_000
+# Asked for beyond the limit, so that entries of equal score are cut off by their id and not by chance; where
+# those are not enough, up to so many.
+TIES, MOST_TIES = 16, 2_000
+DECIMALS = 6
 
 # Chroma's defaults (100, 100, 16) find .98 of the exact ten nearest of 7.5k vectors, .94 of 75k.
 HNSW = {"space": "cosine", "ef_construction": 200, "ef_search": 200, "max_neighbors": 24}
+
+log = logging.getLogger(__name__)
 
 
 class ChromaVectors:
     """One collection per knowledge base and embedding model. Scores are 1 - cosine distance, on [0,1].
 
-    The client is opened on first use: loading it takes 0.9 s and 160 MB.
+    The client is opened on first use: loading it takes 0.9 s and 160 MB. A folder whose database cannot be
+    read is set aside then, and ingestion makes the vectors again.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -45,11 +57,13 @@ class ChromaVectors:
         self._resting = False
 
     async def add(self, kb_id: str, model: str, entries: Sequence[IndexEntry]) -> None:
-        for batch in _batches([*{entry.chunk_id: entry for entry in entries}.values()]):
+        if len(lengths := {len(entry.vector) for entry in entries}) > 1 or 0 in lengths:
+            raise _other_dimensions(min(lengths), max(lengths))
+        for batch in _batches([*{entry.chunk_id: entry for entry in entries}.values()], BATCH):
             await self._run(lambda batch=batch: self._add(kb_id, model, batch))
 
     async def delete(self, kb_id: str, model: str, chunk_ids: Sequence[str]) -> None:
-        for batch in _batches(chunk_ids):
+        for batch in _batches(chunk_ids, BATCH):
             await self._run(lambda batch=batch: self._delete(kb_id, model, batch))
 
     async def drop(self, kb_id: str) -> None:
@@ -72,10 +86,15 @@ class ChromaVectors:
         document_ids: Sequence[str] = (),
         kinds: Sequence[str] = (),
     ) -> list[Scored]:
-        where = _where(document_ids, kinds)
+        filters = [_where(batch, kinds) for batch in _batches(document_ids, FILTER_BATCH)]
 
         def nearest() -> list[Scored]:
-            found = [hit for id in kb_ids for hit in self._search(id, model, vector, limit, where)]
+            found = [
+                hit
+                for kb_id in dict.fromkeys(kb_ids)
+                for where in filters or [_where((), kinds)]
+                for hit in self._search(kb_id, model, vector, limit, where)
+            ]
             return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[: max(0, limit)]
 
         return await self._run(nearest)
@@ -84,8 +103,8 @@ class ChromaVectors:
         self, kb_ids: Sequence[str], model: str, vector: Sequence[float], chunk_ids: Sequence[str]
     ) -> dict[str, float]:
         found: dict[str, float] = {}
-        for kb_id in kb_ids:
-            for batch in _batches([*dict.fromkeys(chunk_ids)]):
+        for kb_id in dict.fromkeys(kb_ids):
+            for batch in _batches([*dict.fromkeys(chunk_ids)], BATCH):
                 found |= await self._run(lambda id=kb_id, batch=batch: self._scores(id, model, vector, batch))
         return found
 
@@ -132,6 +151,12 @@ class ChromaVectors:
                 from chromadb.config import Settings
 
                 self._folder.mkdir(parents=True, exist_ok=True)
+                if fault := fault_of(self._folder):
+                    log.warning(
+                        "the vectors are made again from the catalogue, the folder of before is %s: %s",
+                        set_aside(self._folder),
+                        fault,
+                    )
                 clear_unused(self._folder)
                 self._client = chromadb.PersistentClient(
                     path=str(self._folder), settings=Settings(anonymized_telemetry=False)
@@ -161,11 +186,12 @@ class ChromaVectors:
             embedding_function=None,
             configuration={"hnsw": HNSW},  # pyright: ignore[reportArgumentType]
         )
-        collection.upsert(
-            ids=[entry.chunk_id for entry in entries],
-            embeddings=[[*entry.vector] for entry in entries],
-            metadatas=[{"document_id": entry.document_id, "kind": entry.kind} for entry in entries],
-        )
+        with _naming_dimensions(collection, len(entries[0].vector)):
+            collection.upsert(
+                ids=[entry.chunk_id for entry in entries],
+                embeddings=[[*entry.vector] for entry in entries],
+                metadatas=[{"document_id": entry.document_id, "kind": entry.kind} for entry in entries],
+            )
 
     def _delete(self, kb_id: str, model: str, chunk_ids: Sequence[str]) -> None:
         if collection := self._collection(kb_id, model):
@@ -187,16 +213,13 @@ class ChromaVectors:
         collection = self._collection(kb_id, model)
         if collection is None or limit < 1:
             return []
-        found = collection.query(
-            query_embeddings=[[*vector]], n_results=limit, where=where, include=["distances"]
-        )
-        distances = (found["distances"] or [[]])[0]
-        hits = [
-            Scored(chunk_id=id, score=min(1.0, max(0.0, 1.0 - distance)))
-            for id, distance in zip(found["ids"][0], distances, strict=True)
-            if math.isfinite(distance)
-        ]
-        return hits
+        asked = limit + TIES
+        while True:
+            with _naming_dimensions(collection, len(vector)):
+                hits = _nearest(collection, vector, asked, where)
+            if len(hits) < asked or hits[-1].score < hits[limit - 1].score or asked > limit + MOST_TIES:
+                return hits
+            asked *= 4
 
     def _scores(
         self, kb_id: str, model: str, vector: Sequence[float], chunk_ids: Sequence[str]
@@ -214,6 +237,32 @@ class ChromaVectors:
         return {id: cosine for id, cosine in zip(found["ids"], cosines, strict=True) if math.isfinite(cosine)}
 
 
+def _nearest(collection: "Collection", vector: Sequence[float], count: int, where: Any) -> list[Scored]:
+    found = collection.query(
+        query_embeddings=[[*vector]], n_results=count, where=where, include=["distances"]
+    )
+    distances = (found["distances"] or [[]])[0]
+    return [
+        Scored(chunk_id=id, score=round(min(1.0, max(0.0, 1.0 - distance)), DECIMALS))
+        for id, distance in zip(found["ids"][0], distances, strict=True)
+        if math.isfinite(distance)
+    ]
+
+
+@contextmanager
+def _naming_dimensions(collection: "Collection", given: int) -> Generator[None]:
+    """Chroma says the same of its own errors and of vectors that cannot be compared."""
+    from chromadb.errors import InvalidArgumentError
+
+    try:
+        yield
+    except (InvalidArgumentError, IndexError) as error:  # the latter for a vector without a number
+        stored = collection.get(limit=1, include=["embeddings"])["embeddings"]
+        if stored is not None and len(stored) and len(stored[0]) != given:
+            raise _other_dimensions(len(stored[0]), given) from error
+        raise
+
+
 def _where(document_ids: Sequence[str], kinds: Sequence[str]) -> Any:
     conditions: list[Any] = []
     if document_ids:
@@ -225,7 +274,7 @@ def _where(document_ids: Sequence[str], kinds: Sequence[str]) -> Any:
 
 def _other_dimensions(stored: int, given: int) -> DependencyRefused:
     return DependencyRefused(
-        "vectors",
+        NAME,
         f"The stored vectors have {stored} dimensions, the one given has {given}: the knowledge base was "
         f"indexed with another embedding model.",
         code="dimension_mismatch",
@@ -236,7 +285,7 @@ def _cosines(stored: "NDArray[np.float32]", vector: "NDArray[np.float32]") -> li
     """On [0,1], as the scores of a search; NaN where there is no direction."""
     lengths = np.linalg.norm(stored, axis=1) * np.linalg.norm(vector)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.clip(stored @ vector / lengths, 0.0, 1.0).tolist()
+        return np.clip(stored @ vector / lengths, 0.0, 1.0).astype(np.float64).round(DECIMALS).tolist()
 
 
 def _prefix(kb_id: str) -> str:
@@ -248,9 +297,9 @@ def _name(kb_id: str, model: str) -> str:
     return _prefix(kb_id) + hashlib.sha256(model.encode()).hexdigest()[:16]
 
 
-def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    for start in range(0, len(items), BATCH):
-        yield items[start : start + BATCH]
+def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
 def _translating(work: Callable[[], T]) -> T:
@@ -265,4 +314,4 @@ def _translated() -> Generator[None]:
     try:
         yield
     except (ChromaError, sqlite3.Error, OSError) as error:
-        raise DependencyFailed("vectors", f"the vector store did not answer: {error}") from error
+        raise DependencyFailed(NAME, f"The vector store (Chroma) did not answer: {error}") from error

@@ -14,6 +14,35 @@ LENGTH_BYTES = 4  # of an element in length.bin
 PIECE = bytes(1 << 20)
 
 
+DATABASE = "chroma.sqlite3"
+
+
+def fault_of(folder: Path) -> str | None:
+    """Why nothing can be read from the folder's database, where there is one and that is so."""
+    database = folder / DATABASE
+    if not database.exists():
+        return None
+    try:
+        _segments(database)
+    except sqlite3.DatabaseError as error:
+        # Neither one that is locked or may not be read, nor one that Chroma has not yet filled.
+        broken = error.sqlite_errorcode in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+        return f"{database}: {error}" if broken else None
+    return None
+
+
+def set_aside(folder: Path) -> Path:
+    """Make room for a new one. Returns where the old one is; an older one of these is gone."""
+    aside = folder.with_name(f"{folder.name}.aside")
+    if aside.exists():
+        shutil.rmtree(aside)
+    for index in _indexes(folder):
+        _clear(index)
+    folder.rename(aside)
+    folder.mkdir(mode=0o700)
+    return aside
+
+
 def clear_unused(folder: Path) -> None:
     """Zeros in the places of each index that hold no element; no folder of an index that is gone.
 
@@ -21,14 +50,18 @@ def clear_unused(folder: Path) -> None:
     in that memory before, and questions and passages were found in it. Nobody may have the folder open.
     """
     try:
-        segments = _segments(folder / "chroma.sqlite3")
+        segments = _segments(folder / DATABASE)
     except sqlite3.Error:
         return  # Chroma says what is wrong with it, or makes it
-    for index in [path for path in folder.iterdir() if path.is_dir() and _is_uuid(path.name)]:
+    for index in _indexes(folder):
         if index.name in segments:
             _clear(index)
         else:
             shutil.rmtree(index)
+
+
+def _indexes(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.is_dir() and _is_uuid(path.name)]
 
 
 def _segments(database: Path) -> set[str]:

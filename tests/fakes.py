@@ -3,7 +3,7 @@
 import hashlib
 import math
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -158,6 +158,12 @@ class FakeKeywords:
 
     async def ids(self, kb_id: str) -> set[str]:
         return set(self.entries.get(kb_id, {}))
+
+    async def outdated(self) -> set[str]:
+        return set()
+
+    async def rewrite(self, kb_id: str, batches: AsyncIterable[Sequence[IndexEntry]]) -> None:
+        self.entries[kb_id] = {entry.chunk_id: entry async for batch in batches for entry in batch}
 
     async def search(
         self,
@@ -354,7 +360,9 @@ class FakeReranker:
             raise self.error
         self.passages = list(passages)
         return [
-            next((score for word, score in self.by_word.items() if word in passage), self.rest * (1 - n / 1e9))
+            next(
+                (score for word, score in self.by_word.items() if word in passage), self.rest * (1 - n / 1e9)
+            )
             for n, passage in enumerate(passages)
         ]
 

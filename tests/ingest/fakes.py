@@ -216,9 +216,10 @@ class MemoryVectors:
 
 @dataclass(slots=True)
 class MemoryKeywords:
-    """`KeywordIndex` that finds by substring."""
+    """`KeywordIndex` that finds by substring; those in `old` are to be written anew."""
 
     entries: dict[str, dict[str, IndexEntry]] = field(default_factory=dict[str, dict[str, IndexEntry]])
+    old: set[str] = field(default_factory=set[str])
 
     async def add(self, kb_id: str, entries: Sequence[IndexEntry]) -> None:
         self.entries.setdefault(kb_id, {}).update({entry.chunk_id: entry for entry in entries})
@@ -235,6 +236,13 @@ class MemoryKeywords:
 
     async def ids(self, kb_id: str) -> set[str]:
         return {*self.entries.get(kb_id, {})}
+
+    async def outdated(self) -> set[str]:
+        return self.old
+
+    async def rewrite(self, kb_id: str, batches: AsyncIterable[Sequence[IndexEntry]]) -> None:
+        self.entries[kb_id] = {entry.chunk_id: entry async for batch in batches for entry in batch}
+        self.old.discard(kb_id)
 
     async def search(self, kb_ids: Sequence[str], query: str, *, limit: int, **narrowed: Any) -> list[Scored]:
         found = (id for id, entry in self._of(kb_ids).items() if query in entry.text)

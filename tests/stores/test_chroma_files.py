@@ -1,6 +1,9 @@
 """Chroma's folder holds vectors and ids, and nothing that this process had in its memory before."""
 
+import logging
+import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,13 +46,14 @@ async def test_unused_places_are_emptied_and_the_index_finds_the_same(tmp_path: 
     vectors = ChromaVectors(tmp_path)
     await vectors.add("kb", "m", [an_entry(number) for number in range(count)])
     query = [1.0, *[0.0] * 7]
-    before = await vectors.search("kb", "m", query, limit=3)
+    before = await vectors.search(["kb"], "m", query, limit=3)
+    assert len(before) == 3
     await vectors.close()
     await run_sync(put_texts_where_nothing_is, tmp_path)
     assert await run_sync(texts_in, tmp_path) > 0
 
     again = ChromaVectors(tmp_path)
-    assert await again.search("kb", "m", query, limit=3) == before
+    assert await again.search(["kb"], "m", query, limit=3) == before
     assert await run_sync(texts_in, tmp_path) == 0
     await again.close()
 
@@ -68,7 +72,7 @@ async def test_nothing_is_left_of_an_index_that_was_dropped(tmp_path: Path) -> N
     vectors = ChromaVectors(tmp_path)
     for kb in ("gone", "kept"):
         await vectors.add(kb, "m", [an_entry(number) for number in range(3)])
-        await vectors.search(kb, "m", [1.0] * 8, limit=1)
+        await vectors.search([kb], "m", [1.0] * 8, limit=1)
     await vectors.drop("gone")
     await vectors.close()
     assert len(await run_sync(indexes, tmp_path)) == 1
@@ -90,3 +94,33 @@ async def test_a_format_that_is_not_known_is_left_alone(tmp_path: Path) -> None:
 def test_a_folder_that_chroma_has_not_made_yet_is_left_to_it(tmp_path: Path) -> None:
     clear_unused(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def garbage(database: Path) -> None:
+    database.write_bytes("不是数据库 not a database".encode() * 200)
+
+
+def cut_off(database: Path) -> None:
+    os.truncate(database, database.stat().st_size // 3)
+
+
+@pytest.mark.parametrize("harm", [garbage, cut_off])
+async def test_a_folder_that_cannot_be_read_is_set_aside_and_an_empty_one_takes_its_place(
+    tmp_path: Path, harm: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "chroma"
+    vectors = ChromaVectors(folder)
+    await vectors.add("kb", "m", [an_entry(number) for number in range(3)])
+    await vectors.close()
+    harm(folder / "chroma.sqlite3")
+    await run_sync(put_texts_where_nothing_is, folder)
+
+    again = ChromaVectors(folder)
+    with caplog.at_level(logging.WARNING):
+        assert await again.ids("kb", "m") == set()
+    assert caplog.text.count("the vectors are made again from the catalogue") == 1
+    await again.add("kb", "m", [an_entry(7)])
+    assert [hit.chunk_id for hit in await again.search(["kb"], "m", [1.0] * 8, limit=3)] == ["c7"]
+    await again.close()
+    assert sorted(os.listdir(tmp_path)) == ["chroma", "chroma.aside"]
+    assert await run_sync(texts_in, tmp_path) == 0

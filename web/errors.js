@@ -93,7 +93,9 @@ export function inWords({ code, message, details = {} }) {
   const text = TEXTS[language()]?.[code];
   if (!text) return message;
   const values = { message, ...details };
-  return text.replace(/\{(\w+)\}/g, (whole, name) => [values[name] ?? whole].flat().map(named).join("、"));
+  const names = [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+  if (names.some((name) => values[name] === undefined)) return message; // it would have holes
+  return text.replace(/\{(\w+)\}/g, (_, name) => [values[name]].flat().map(named).join("、"));
 }
 
 /** Stages are told by their names, everything else as it is. */

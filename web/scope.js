@@ -67,6 +67,7 @@ export class Scope {
       this.#chosen = new Set(kept.map((kb) => kb.id));
     }
     this.draw();
+    if (this.#details.open) this.loadTags();
   }
 
   /** Ticks what a conversation was opened with. Tags are of the moment: they do not go along. */

@@ -89,6 +89,10 @@ class Page:
             "return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)", selector
         )
 
+    def value(self, selector: str) -> str:
+        """What a field holds."""
+        return self.js("return document.querySelector(arguments[0])?.value ?? ''", selector)
+
     def click(self, selector: str) -> None:
         """Click it as soon as it can be clicked: the page may be drawing it again just now."""
 

@@ -43,7 +43,7 @@ class Library:
         for tag in self.tags.values():
             if (tag["knowledge_base_id"], tag["name"]) == (kb, name):
                 return str(tag["id"])
-        tag = {"id": self._id("t"), "knowledge_base_id": kb, "name": name, "document_count": 0}
+        tag: Json = {"id": self._id("t"), "knowledge_base_id": kb, "name": name, "document_count": 0}
         self.tags[tag["id"]] = tag
         return str(tag["id"])
 
@@ -56,6 +56,7 @@ class Library:
             "title": title,
             "status": "ready",
             "error": None,
+            "revision": 1,
             "chunk_count": len(chunks or []),
             "tags": [{"id": self.add_tag(kb, name), "name": name} for name in tags],
             "progress": {"stage": "", "done": 0, "total": 0},
@@ -137,7 +138,7 @@ class Library:
             change = await request.json()
             if not change.get("content", "x").strip():
                 return failure(422, "empty_chunk", "A chunk needs some text.")
-            chunk.update(change, revision=chunk["revision"] + 1)
+            chunk.update(change, revision=chunk["revision"] + ("content" in change))
         return success(chunk)
 
     # --- FAQ --------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ const COUNTS = ["created", "updated", "unchanged", "deleted"];
 export class Transfer {
   #kb;
   #hooks;
-  #file = h("input", { id: "faq-file", type: "file", accept: FORMATS.map((format) => `.${format}`).join(",") });
+  #file = h("input", { id: "faq-file", type: "file", class: "hidden-input", "aria-describedby": "faq-file-name", accept: FORMATS.map((format) => `.${format}`).join(",") });
+  #name = h("span", { id: "faq-file-name", class: "facts" });
   #mode = h("select", { id: "faq-mode" }, ...["append", "replace"].map((mode) => h("option", { value: mode, data: { i18n: `mode.${mode}` } }, t(`mode.${mode}`))));
   #send = h("button", { type: "submit", class: "primary", data: { i18n: "faq.import_start" } }, t("faq.import_start"));
   #place = h("div", { class: "import-report", role: "status" });
@@ -26,7 +27,7 @@ export class Transfer {
     const form = h(
       "form",
       { class: "faq-form" },
-      labelled(this.#file, "faq.file"),
+      this.#fileField(),
       labelled(this.#mode, "faq.mode"),
       h("p", { class: "hint", data: { i18n: "faq.import_hint" } }, t("faq.import_hint")),
       this.#send,
@@ -49,8 +50,19 @@ export class Transfer {
     );
   }
 
+  /** The browser's own field speaks the browser's language, which need not be that of the page. */
+  #fileField() {
+    const label = h("label", { for: this.#file.id, class: "quiet file-button", data: { i18n: "faq.file" } }, t("faq.file"));
+    this.#file.addEventListener("change", () => this.#drawName());
+    return h("div", { class: "field file-field" }, this.#file, label, this.#name);
+  }
+
+  #drawName() {
+    this.#name.replaceChildren(...[...this.#file.files].map(({ name }) => foreign("bdi", {}, name)));
+  }
+
   get title() {
-    return t("faq.transfer");
+    return t("faq.transfer_title");
   }
 
   draw() {
@@ -74,6 +86,7 @@ export class Transfer {
     } finally {
       this.#send.disabled = false;
       this.#file.value = ""; // choosing the same file again, once it is put right, must count as a change
+      this.#drawName();
     }
     this.#hooks.onChanged();
   }

@@ -106,6 +106,7 @@ export class Chunks {
       { class: "chunk-head" },
       h("strong", {}, `#${chunk.chunk_index + 1}`),
       h("span", { class: "facts" }, where),
+      chunk.revision > this.#document.revision ? h("span", { class: "chip", title: t("chunks.edited_hint") }, t("chunks.edited")) : null,
       chunk.enabled ? null : h("span", { class: "chip off" }, t("chunks.disabled")),
     );
   }

@@ -107,6 +107,6 @@ export class KnobFields {
     const { input, slider } = this.#fields[name];
     if (!slider) return;
     const value = input.value === "" ? this.#effective[name] : input.value;
-    slider.value = String(value ?? slider.max);
+    slider.value = String(value ?? slider.min);
   }
 }

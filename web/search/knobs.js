@@ -13,7 +13,7 @@ export const KNOBS = [
   { name: "rerank_threshold", min: 0, max: 1, step: 0.01, slides: true },
   { name: "faq_priority_enabled", choices: SWITCH },
   { name: "faq_score_boost", min: 1, max: 10, step: 0.1 },
-  { name: "mmr_lambda", min: 0, max: 1, step: 0.05, slides: true },
+  { name: "mmr_lambda", min: 0, max: 1, step: 0.05 },
   { name: "rerank_top_k", min: 1, max: 100, step: 1 },
 ];
 

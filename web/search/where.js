@@ -44,6 +44,7 @@ export class Where {
       this.#tags.element,
       this.#documentPart,
     );
+    this.element.addEventListener("toggle", () => this.#load());
   }
 
   /** Every knowledge base there is, where none is ticked. */
@@ -77,9 +78,11 @@ export class Where {
     this.draw();
   }
 
+  /** What can be ticked is read when somebody looks. */
   #load() {
+    if (!this.element.open) return;
     this.#tags.load(this.#effective);
-    if (this.#documentPart.open || this.#documentIds.size) this.#loadDocuments();
+    if (this.#documentPart.open) this.#loadDocuments();
   }
 
   async #loadDocuments() {

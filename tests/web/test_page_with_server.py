@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 
 from headrace.server import create_app
 from headrace.serving import bind, serving_in_thread, url_of
@@ -73,6 +74,113 @@ def test_documents_are_uploaded_and_questions_in_both_languages_are_answered_wit
             page.until_text("#sources .current h3", title)
             assert part in page.text("#sources .current mark")
         assert page.text(".answer:last-of-type .progress").endswith("个段落")
+        assert page.complaints() == []
+
+
+def test_faq_entries_are_written_found_and_moved_as_files(tmp_path: Path, open_page: OpenPage) -> None:
+    file = tmp_path / "faq.csv"
+    file.write_text("question,answers\n年假有几天？,每年 12 天。\n,没有问题\n", encoding="utf-8")
+    with running(tmp_path / "data") as url:
+        page = open_page(url, language="zh-CN")
+        page.click("#welcome .open-documents")
+        page.find("#kb-name").send_keys("常见问题")
+        page.click("#kb-kind [value=faq]")
+        page.click("#kb-create [type=submit]")
+        page.click("#faq-add")
+        page.press("密封件多久更换一次？")
+        page.find("[name=similar]").send_keys("How often must the seal kit be replaced?")
+        page.find("[name=answer]").send_keys("每运行 4000 小时更换一次。")
+        page.find(".tag-picker input[type=text]").send_keys("维护")
+        page.click(".faq-form [type=submit]")
+        page.until(lambda: len(page.all(".faq-entry")) == 1, "it is listed")
+        page.click("#faq-add")
+        page.press("密封件多久更换一次 ?")
+        page.click(".faq-form [type=submit]")
+        page.until_text(".form-error", "另一条问答里已经有")
+        page.click(".form-error button")
+        page.until_text("#documents-title", "编辑问答")
+        page.click("#documents .back")
+        page.click("#documents .back")
+        page.click("#confirm .danger")
+
+        page.click("#faq-transfer")
+        page.find("#faq-file").send_keys(str(file))
+        page.click(".faq-form [type=submit]")
+        page.until_text(".import-report .note", "新增 1 条")
+        assert page.texts(".rejected tbody th") == ["3"]
+        assert "问题" in page.text(".rejected tbody td:last-child")
+        page.click("#documents .back")
+        page.until(lambda: len(page.all(".faq-entry")) == 2, "both are listed")
+        page.click("#documents .close")
+
+        page.click("#open-search")
+        page.until(lambda: page.find("#search-query").is_displayed(), "a search can be tried")
+        page.press(EN)
+        rows = "#search .candidates tbody tr:not(.way-row)"
+        page.until(lambda: page.all(rows), "something is found", seconds=60)
+        assert page.text(f"{rows}:first-child .title") == "密封件多久更换一次？"
+        page.click(f"{rows}:first-child .way-button")
+        page.until_text(".way-row .passage-text", "4000")
+        # The one complaint is the browser's about the refusal.
+        assert [one for one in page.complaints() if "409" not in one] == []
+
+
+def test_tags_edits_and_knobs_change_what_a_search_finds(tmp_path: Path, open_page: OpenPage) -> None:
+    with running(tmp_path) as url:
+        with a_client(url) as client:
+            kb = a_kb(client, "手册", [("员工手册.md", HANDBOOK), ("pump.md", MANUAL)])
+        page = open_page(url)
+        page.click(".bar .open-documents")
+        page.until(lambda: len(page.all(".document")) == 2, "the documents are shown")
+        pump = "//li[contains(@class, 'document')][.//button[text()='pump.md']]"
+        page.js(f'document.evaluate("{pump}", document, null, 9).singleNodeValue.dataset.test = "pump"')
+        page.click("[data-test=pump] .icon-button")
+        page.find(".tag-picker input[type=text]").send_keys("Pumps", Keys.ENTER)
+        page.click(".kb-view [type=submit]")
+        page.until(lambda: page.texts(".document .tag") == ["Pumps"], "it is tagged")
+        page.click("#document-tag-select option:last-child")
+        page.until(lambda: page.texts(".document-title") == ["pump.md"], "only it is listed")
+        page.click(".document-title")
+        page.click("#chunk-kind [value=text]")
+        page.until(lambda: page.all(".chunk"), "its passages are shown")
+        editor = "[...document.querySelectorAll('.chunk')].find(e => e.textContent.includes('4000'))"
+        page.js(f"{editor}.querySelector('[data-key^=edit]').click()")
+        page.press(Keys.CONTROL, "a", Keys.NULL, "Replace the seal kit every 5555 operating hours.")
+        page.click(".editing [type=submit]")
+        page.until_text("#documents .said", "until the document is read anew")
+        page.until(lambda: page.texts(".chunk-head .chip") == ["Edited"], "it says so")
+        page.click("#documents .close")
+
+        page.open(f"#/search?q=seal%20kit%20hours&kb={kb}")
+        rows = "#search .candidates tbody tr:not(.way-row)"
+        page.until(lambda: page.all(f"{rows}[data-fate=returned]"), "something is found", seconds=60)
+        assert "5555" in page.text(f"{rows}:first-child .snippet")
+        assert {"seal", "kit"} <= set(page.texts(f"{rows}:first-child .snippet mark"))
+        assert page.texts("#search .stage h4")[0] == "Search"
+        before = len(page.all(f"{rows}[data-fate=returned]"))
+        page.find("#knob-vector_threshold").send_keys("1")
+        page.find("#knob-keyword_threshold").send_keys("1000")
+        page.until(lambda: not page.all(f"{rows}[data-fate=returned]"), "every passage is below the limits")
+        assert len(page.all(".move[data-move=out]")) + len(page.all(".gone li")) >= before
+        page.click(".knob-fields ~ button")
+        page.until(lambda: page.all(f"{rows}[data-fate=returned]"), "they are back")
+        page.click(".search-where > summary")
+        page.click(".search-where .tag-choice input")
+        page.until(
+            lambda: set(page.texts(f"{rows} .title")) == {"pump.md"}, "only the tagged one is searched"
+        )
+        assert "tag=" in page.js("return location.hash")
+        page.click("#knob-fusion [value=rrf]")
+        page.until(lambda: page.all(f"{rows}[data-fate=returned]"), "it is found otherwise")
+        assert page.text("#search .error[role=alert]") == ""
+        page.click("#open-search")
+        page.click("#new")
+        page.click("#scope summary")
+        page.click("#scope .tag-choice input")
+        page.until_text("#scope summary", "1 tag")
+        page.ask(EN)
+        page.until_answered()
+        assert "5555" in page.text(".answer .body")
         assert page.complaints() == []
 
 

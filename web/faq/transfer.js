@@ -8,12 +8,13 @@ import { foreign } from "../foreign.js";
 import { t } from "../i18n.js";
 
 const FORMATS = ["csv", "xlsx", "json"];
+const READ = [...FORMATS, "tsv", "txt", "jsonl", "ndjson"];
 const COUNTS = ["created", "updated", "unchanged", "deleted"];
 
 export class Transfer {
   #kb;
   #hooks;
-  #file = h("input", { id: "faq-file", type: "file", class: "hidden-input", "aria-describedby": "faq-file-name", accept: FORMATS.map((format) => `.${format}`).join(",") });
+  #file = h("input", { id: "faq-file", type: "file", class: "hidden-input", "aria-describedby": "faq-file-name", accept: READ.map((format) => `.${format}`).join(",") });
   #name = h("span", { id: "faq-file-name", class: "facts" });
   #mode = h("select", { id: "faq-mode" }, ...["append", "replace"].map((mode) => h("option", { value: mode, data: { i18n: `mode.${mode}` } }, t(`mode.${mode}`))));
   #send = h("button", { type: "submit", class: "primary", data: { i18n: "faq.import_start" } }, t("faq.import_start"));
@@ -96,10 +97,11 @@ function labelled(field, label) {
   return h("div", { class: "field" }, h("label", { for: field.id, data: { i18n: label } }, t(label)), field);
 }
 
-function reportOf({ rejected = [], ...counts }) {
+function reportOf({ rejected = [], ignored_columns: ignored = [], ...counts }) {
   const told = COUNTS.filter((name) => typeof counts[name] === "number").map((name) => t(`imported.${name}`, { n: counts[name] }));
   return [
     h("p", { class: "note" }, [...told, t("imported.rejected", { n: rejected.length })].join(" · ")),
+    ignored.length ? h("p", { class: "hint" }, t("faq.ignored_columns", { names: ignored.join(", ") })) : null,
     rejected.length ? rejections(rejected) : null,
   ].filter(Boolean);
 }

@@ -9,6 +9,8 @@ export function recordOf({ knowledge_references: references = [], trace = {} }) 
     candidates: candidates.map((one) => (one.fate === "selected" ? { ...one, fate: "returned" } : one)),
     stages: stages.map((stage) => ({ ...stage, departures: stage.departures ?? reasonsAt(stage.stage, departures) })),
     warnings: trace.warnings ?? [],
+    verdict: trace.rerank_verdict ?? null,
+    calls: trace.calls ?? [],
     settings: trace.settings ?? {},
     queries: Object.fromEntries(others),
     variants: variants.filter((text) => text && text !== trace.query),

@@ -6,7 +6,7 @@ import { inWords } from "../errors.js";
 import { foreign } from "../foreign.js";
 import { marked } from "../highlight.js";
 import { duration, has, t } from "../i18n.js";
-import { settings } from "../why/calls.js";
+import { calls, settings } from "../why/calls.js";
 import { Candidates } from "../why/candidates.js";
 import { timeline } from "../why/timeline.js";
 import { named, stageName, titleOf } from "../why/words.js";
@@ -66,11 +66,12 @@ export class Results {
     if (!record) return;
     this.#top.replaceChildren(...this.#facts(record));
     this.#drawPassages(record);
-    this.#rest.replaceChildren(h("h3", {}, t("why.stages")), timeline(record, async () => {}), settings(record));
+    const called = record.calls.length ? [h("h3", {}, t("why.calls")), calls(record)] : [];
+    this.#rest.replaceChildren(h("h3", {}, t("why.stages")), timeline(record, async () => {}), ...called, settings(record));
     if (!this.element.firstChild) this.element.append(this.#top, this.#passages, this.#rest);
   }
 
-  #facts({ queries, variants, channels, cache, warnings }) {
+  #facts({ queries, variants, channels, verdict, cache, warnings }) {
     const rows = [
       ...Object.entries(queries).map(([language, text]) => [named("language", language), text]),
       ...variants.map((text) => [t("search.variant"), text]),
@@ -79,6 +80,7 @@ export class Results {
       const told = Object.entries(channels).map(([name, n]) => t("search.found_by", { name: named("channel", name), n }));
       rows.push([t("search.channels"), h("dd", {}, told.join(" · "))]);
     }
+    if (verdict) rows.push([t("stage.rerank"), h("dd", {}, named("verdict", verdict))]);
     const used = Object.entries(cache).filter(([, how]) => how);
     if (used.length) {
       const told = used.map(([name, how]) => t("search.cached", { name: named("cache", name), how: named("cached", how) }));

@@ -31,6 +31,7 @@ function measures({ duration_ms: ms, usage }) {
 }
 
 function prompt({ role, messages, exact }) {
+  if (messages === undefined) return null; // a search keeps no prompts, so none is missing
   if (!messages?.length) {
     // Rerankers and embedders have texts but no prompt, so nothing of them is missing.
     return role === "chat" || role === "understand" ? h("p", { class: "hint" }, t("why.call_prompt_gone")) : null;

@@ -171,6 +171,7 @@ export class Candidates {
       candidate.alias ? h("span", { class: "number", title: t("why.number", { alias: candidate.alias }) }, candidate.alias) : null,
       button,
       this.#options.moveOf(candidate),
+      ...(candidate.marks ?? []).map((mark) => h("span", { class: "mark-chip", title: mark }, named("mark", mark))),
       where ? h("span", { class: "facts" }, where) : null,
       this.#snippet(candidate),
     );

@@ -352,12 +352,22 @@ class SearchStore:
     keywords: KeywordIndex
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A token, and the characters from `start` up to `end` of the text that it was made of."""
+
+    token: str
+    start: int
+    end: int
+
+
 class Tokens(Protocol):
     """Words as the keyword index sees them (`text.tokens`): folded, stemmed, segmented.
 
     A keyword index takes `index` of a passage and `search` of a question; both have single Han characters
     besides words. `words` are all words of a text, `query` those without stop and question words, `content`
-    the same once each, for telling how alike two texts are.
+    the same once each, for telling how alike two texts are. `spans` are the tokens of `index` at their
+    places.
     """
 
     def index(self, text: str) -> list[str]: ...
@@ -369,6 +379,8 @@ class Tokens(Protocol):
     def query(self, text: str) -> list[str]: ...
 
     def content(self, text: str) -> list[str]: ...
+
+    def spans(self, text: str) -> Sequence[Span]: ...
 
 
 class Reranker(Protocol):

@@ -1,5 +1,6 @@
 """Retrieval alone: the stages up to filter_top_k, nothing stored."""
 
+import asyncio
 import dataclasses
 from typing import Any, cast
 
@@ -7,7 +8,7 @@ from langgraph.types import StateSnapshot
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..context import Context
+from ..context import Context, Tokens
 from ..graph.quiet import PassingPassages, SilentEmitter
 from ..graph.tracing.candidates import all_hits
 from ..graph.tracing.recorded import Recorded
@@ -16,6 +17,7 @@ from ..graph.tracing.shapes import Run
 from ..nodes.answering.references import to_references
 from ..settings import ROLES
 from ..state import Ask, Asked, RagState
+from ..text.highlight import highlights
 from .answers import success
 from .gathering import hiding, with_catalogue
 from .questions import asked_for_search
@@ -46,7 +48,13 @@ async def _references(stack: Stack, context: Context, state: RagState) -> list[d
     hits = state.get("selected", [])
     texts = await context.passages.read(hits)
     documents = await stack.catalogue.documents([hit["document_id"] for hit in hits])
-    return to_references(hits, documents=documents, aliases={}, texts=texts)
+    references = to_references(hits, documents=documents, aliases={}, texts=texts)
+    return await asyncio.to_thread(_highlighted, references, state["request"]["query"], context.tokens)
+
+
+def _highlighted(references: list[dict[str, Any]], question: str, tokens: Tokens) -> list[dict[str, Any]]:
+    """With the places of the question's words, in characters of `content`."""
+    return [{**one, "highlights": highlights(one["content"], question, tokens)} for one in references]
 
 
 async def _trace(stack: Stack, context: Context, asked: Asked, state: RagState) -> SearchTrace:

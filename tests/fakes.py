@@ -21,6 +21,7 @@ from headrace.context import (
     Reranker,
     Scored,
     SearchStore,
+    Span,
 )
 from headrace.errors import DependencyFailed
 from headrace.prompts.loader import load_prompts
@@ -53,6 +54,10 @@ class FakeTokens:
 
     def content(self, text: str) -> list[str]:
         return words(text)
+
+    def spans(self, text: str) -> list[Span]:
+        found = WORD.finditer(text.lower())
+        return [Span(token=word[0], start=word.start(), end=word.end()) for word in found]
 
 
 class FakeEmbedder:

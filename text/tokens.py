@@ -4,7 +4,6 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +13,7 @@ import rjieba
 import snowballstemmer
 from opencc import OpenCC
 
+from ..context import Span
 from ..errors import StartRefused
 from .folding import folded_with_origins, normalised, without_thousands
 from .stopwords import CHINESE, ENGLISH
@@ -42,15 +42,6 @@ _RUN = re.compile(
 _PIECE = re.compile(rf"\d+(?:\.\d+)*|{_LETTERS}(?:'{_LETTERS})*|{_WORD}")
 _SEPARATOR = re.compile(r"[-/._]+")
 _ONE_HAN = re.compile(f"[{HAN}]")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """A token, and the characters from `start` up to `end` of the original text that it was made of."""
-
-    token: str
-    start: int
-    end: int
 
 
 class Tokens:

@@ -266,6 +266,7 @@ def a_found(chunk_id: str, title: str, text: str, fate: str = "selected", **more
         "chunk_index": 0,
         "snippet": text[:200],
         "match_type": "both",
+        "question": None,
         "marks": [],
         "ranks": {},
         "scores": {},

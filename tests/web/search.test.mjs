@@ -6,7 +6,7 @@ import { Latest } from "../../web/latest.js";
 import { emptyWish, fromHash, isSearch, toHash, toRequest } from "../../web/search/address.js";
 import { KNOBS, readKnob } from "../../web/search/knobs.js";
 import { movesBetween } from "../../web/search/moves.js";
-import { recordOf } from "../../web/search/record.js";
+import { inUnits, recordOf } from "../../web/search/record.js";
 import { rangesOf, termsOf } from "../../web/search/terms.js";
 import { channelsOf, filtered } from "../../web/why/ranking.js";
 
@@ -137,6 +137,16 @@ test("a record has the end of each passage, departures by stage, and the texts t
   assert.deepEqual([record.queries, record.variants, record.questions], [{ zh: "问" }, ["r"], ["q", "问", "r"]]);
   assert.equal(record.texts.get("a"), "whole");
   assert.deepEqual(recordOf({}).candidates, []);
+});
+
+test("places that the server counts in characters are found behind emoji too", () => {
+  const text = "🌊🌊 canal 水";
+  const [[start, end]] = inUnits(text, [[3, 8]]);
+  assert.equal(text.slice(start, end), "canal");
+  assert.deepEqual(inUnits("canal", [[0, 5]]), [[0, 5]]);
+  assert.deepEqual(inUnits("🌊", [[0, 9]]), []);
+  const record = recordOf({ knowledge_references: [{ id: "a", content: text, highlights: [[3, 8]] }, { id: "b", content: "x" }] });
+  assert.deepEqual([...record.highlights], [["a", [[5, 10]]]]);
 });
 
 test("channels are the places that no stage gives, and one can be looked at alone", () => {

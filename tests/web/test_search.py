@@ -89,6 +89,19 @@ def test_every_passage_is_told_with_its_channels_scores_and_why_it_left(
     assert page.complaints() == []
 
 
+def test_marks_and_the_question_an_entry_was_found_by_stand_beside_its_title(
+    server: ScriptedServer, open_page: OpenPage
+) -> None:
+    entry = a_found(
+        "e1", "密封件多久更换？", "4000 h", marks=["faq_boosted", "brand_new"], question="seal kit?"
+    )
+    server.library.found = lambda body: a_search(body["query"], [entry], rerank_verdict="failed")
+    page = searched(server, open_page, language="zh-CN")
+    assert page.texts(f"{ROWS} .mark-chip") == ["问答优先", "brand_new"]
+    assert page.text(f"{ROWS} .facts") == "命中的问法： seal kit?"
+    assert "重排失败：沿用融合的顺序" in page.text("#search .summary")
+
+
 def test_what_one_channel_found_is_shown_alone_and_sorted(
     server: ScriptedServer, open_page: OpenPage
 ) -> None:

@@ -18,7 +18,17 @@ export function recordOf({ knowledge_references: references = [], trace = {} }) 
     cache: cache ?? {},
     questions: [...new Set([trace.query ?? "", ...Object.values(queries), ...variants])],
     texts: new Map(references.map(({ id, content }) => [id, content ?? ""])),
+    // The places the server names are those of its own words, and so better than what is guessed here.
+    highlights: new Map(references.filter((one) => one.highlights).map(({ id, content, highlights }) => [id, inUnits(content ?? "", highlights)])),
   };
+}
+
+/** The server counts characters, a text here is counted in units of UTF-16: an emoji has two. */
+export function inUnits(text, ranges) {
+  if (!/[\uD800-\uDBFF]/.test(text)) return ranges;
+  const at = [0];
+  for (const character of text) at.push(at.at(-1) + character.length);
+  return ranges.filter(([, end]) => end < at.length).map(([start, end]) => [at[start], at[end]]);
 }
 
 /** How many left a stage, by reason. */

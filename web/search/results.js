@@ -107,7 +107,7 @@ export class Results {
   #tableOptions() {
     return {
       byChannel: true,
-      rangesIn: (text) => rangesOf(this.#terms, text.slice(0, MARKED)),
+      rangesIn: (text) => this.#rangesIn(text),
       moveOf: ({ chunk_id: id }) => moveChip(this.#moves.get(id)),
       detailOf: (candidate) => this.#detailOf(candidate),
     };
@@ -140,13 +140,18 @@ export class Results {
         return place.replaceChildren(h("p", { class: "snippet gone" }, t("why.text_gone")));
       }
     }
-    this.#showText(place, text, text.length > TEXT_SHOWN);
+    const ranges = this.#record.highlights.get(id) ?? this.#rangesIn(text);
+    this.#showText(place, text, ranges, text.length > TEXT_SHOWN);
   }
 
-  #showText(place, text, cut) {
+  #rangesIn(text) {
+    return rangesOf(this.#terms, text.slice(0, MARKED));
+  }
+
+  #showText(place, text, all, cut) {
     const shown = cut ? `${text.slice(0, TEXT_SHOWN)}…` : text;
-    const ranges = rangesOf(this.#terms, shown.slice(0, MARKED));
-    const whole = () => this.#showText(place, text, false);
+    const ranges = all.filter(([, end]) => end <= shown.length);
+    const whole = () => this.#showText(place, text, all, false);
     place.replaceChildren(
       foreign("p", { class: "passage-text" }, shown, ...marked(shown, ranges)),
       ...(cut ? [h("button", { type: "button", class: "quiet small", on: { click: whole } }, t("chunks.whole", { n: text.length }))] : []),

@@ -146,6 +146,7 @@ export const en = {
   "why.shown": "{n} passages, sorted by {column}",
   "why.way": "Its way through the stages",
   "why.way_open": "Way of “{title}” through the stages",
+  "why.found_as": "found as:",
   "why.deleted": "A document that was deleted",
   "why.text_gone": "The text is no longer kept.",
   "why.place": "place {n}",

@@ -146,6 +146,7 @@ export const zh = {
   "why.shown": "{n} 个段落，按{column}排序",
   "why.way": "在各阶段中的经过",
   "why.way_open": "“{title}”在各阶段中的经过",
+  "why.found_as": "命中的问法：",
   "why.deleted": "已删除的文档",
   "why.text_gone": "原文已不再保存。",
   "why.place": "第 {n} 位",

@@ -173,6 +173,7 @@ export class Candidates {
       this.#options.moveOf(candidate),
       ...(candidate.marks ?? []).map((mark) => h("span", { class: "mark-chip", title: mark }, named("mark", mark))),
       where ? h("span", { class: "facts" }, where) : null,
+      this.#foundAs(candidate, title),
       this.#snippet(candidate),
     );
   }
@@ -211,6 +212,11 @@ export class Candidates {
     const stage = lastStage(candidate);
     const where = stage ? [h("span", { class: "left-at", title: stage }, stageName(stage)), " "] : [];
     return [...where, ...this.#leaving(candidate)];
+  }
+
+  /** The question in whose words an FAQ entry was found, where that is not its own. */
+  #foundAs({ question }, title) {
+    return question && question !== title ? h("span", { class: "facts" }, t("why.found_as"), " ", foreign("span", {}, question)) : null;
   }
 
   #snippet({ snippet: text }) {

@@ -99,6 +99,14 @@ async def open_stack(
                 opened.push_async_callback(_bounded, "models", CLOSE_S, close)
         events, sessions = EventLog(journal), Sessions(journal)
         passages = RunPassages(catalogue, KeptTexts(journal))
+        ingestion = Ingestion(
+            catalogue=catalogue,
+            stores=stores,
+            embedder=embedder,
+            files=OriginalFiles(folder / "files"),
+            parser=ParserProcess(settings),
+            settings=settings,
+        )
 
         def context(emit: Emitter, asked: Asked | None = None) -> Context:
             # A run stored by an older program has neither.
@@ -116,22 +124,13 @@ async def open_stack(
                 emit=emit,
                 understand=understand,
                 reranker=reranker,
+                stale=ingestion.heal,
             )
 
         saver = JournalSaver(journal)
         graph = build().compile(checkpointer=saver)
         runs = Runs(journal, events, sessions, graph, context)
         opened.push_async_callback(_bounded, "runs", DRAIN_S, partial(runs.drain, grace_s=DRAIN_GRACE_S))
-        parser = ParserProcess(settings)
-        ingestion = Ingestion(
-            catalogue=catalogue,
-            vectors=vectors,
-            keywords=keywords,
-            embedder=embedder,
-            files=OriginalFiles(folder / "files"),
-            parser=parser,
-            settings=settings,
-        )
         opened.push_async_callback(_bounded, "ingestion", CLOSE_S, ingestion.close)
         await ingestion.start()
         changes = IndexChanges(stores, ingestion.indexing)

@@ -1,12 +1,22 @@
 """What the indexes hold of chunks, the same however a chunk came to be."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Protocol
 
-from ..context import Chunk, Embedder, IndexEntry
+from ..context import Chunk, Document, Embedder, IndexEntry
 from .chunking import search_text
 from .formats import stem_of
 
 EMBED_BATCH = 16  # a question asked meanwhile waits for one batch at most
+KEYWORD_BATCH = 500
+
+
+class ChunkSource(Protocol):
+    """What of a catalogue is needed to make entries again."""
+
+    async def indexed_chunks(self, entry_ids: Sequence[str]) -> Mapping[str, Chunk]: ...
+
+    async def documents(self, ids: Sequence[str]) -> Mapping[str, Document]: ...
 
 
 def is_searched(chunk: Chunk) -> bool:
@@ -42,6 +52,18 @@ async def embedded(
         texts = [entry_text(chunk, titles[chunk.document_id]) for chunk in batch]
         entries += map(_entry, batch, texts, await embedder.embed_passages(texts))
     return entries
+
+
+async def unembedded(catalogue: ChunkSource, ids: Sequence[str]) -> AsyncIterator[Sequence[IndexEntry]]:
+    """Those of these entries that the catalogue has, as a keyword index takes them, in batches."""
+    for start in range(0, len(ids), KEYWORD_BATCH):
+        chunks = (await catalogue.indexed_chunks(ids[start : start + KEYWORD_BATCH])).values()
+        documents = await catalogue.documents([*{chunk.document_id for chunk in chunks}])
+        yield [
+            _entry(chunk, entry_text(chunk, documents[chunk.document_id].title), ())
+            for chunk in chunks
+            if chunk.document_id in documents
+        ]
 
 
 def _entry(chunk: Chunk, text: str, vector: Sequence[float]) -> IndexEntry:

@@ -1,15 +1,11 @@
 """A document removed so that no file of the catalogue, the indexes or the originals holds a text of it."""
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
 
-from ..context import IndexEntry
 from ..errors import Conflict, NotFound
-from .entries import entry_text
+from .entries import unembedded
 from .pipeline import Ingestion
 from .ports import ClearableVectors, RewritableCatalogue, RewritableKeywords
-
-BATCH = 500
 
 
 class ErasedDocuments:
@@ -40,7 +36,8 @@ class ErasedDocuments:
             await self._ingestion.delete(document_id)
         async with self._ingestion.indexing:
             if kb_id in await self._catalogue.kbs([kb_id]):
-                await self._keywords.rewrite(kb_id, self._entries(kb_id))
+                ids = sorted(await self._catalogue.chunk_ids(kb_id))
+                await self._keywords.rewrite(kb_id, unembedded(self._catalogue, ids))
         if not await self._catalogue.rewrite():
             raise Conflict(
                 "Everything was removed, but another program is reading catalogue.sqlite, so its log could "
@@ -52,19 +49,3 @@ class ErasedDocuments:
     async def clear_unused(self) -> None:
         """The files of the vector index without what is no part of it."""
         await self._vectors.clear_unused()
-
-    async def _entries(self, kb_id: str) -> AsyncIterator[Sequence[IndexEntry]]:
-        ids = sorted(await self._catalogue.chunk_ids(kb_id))
-        for start in range(0, len(ids), BATCH):
-            chunks = (await self._catalogue.indexed_chunks(ids[start : start + BATCH])).values()
-            documents = await self._catalogue.documents([*{chunk.document_id for chunk in chunks}])
-            yield [
-                IndexEntry(
-                    chunk_id=chunk.indexed_as,
-                    document_id=chunk.document_id,
-                    text=entry_text(chunk, documents[chunk.document_id].title),
-                    kind=chunk.kind,
-                )
-                for chunk in chunks
-                if chunk.document_id in documents
-            ]

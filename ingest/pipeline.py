@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -18,9 +18,8 @@ from ..context import (
     DocumentStatus,
     Embedder,
     IndexEntry,
-    KeywordIndex,
     KnowledgeBase,
-    VectorIndex,
+    SearchStore,
     require_same_model,
 )
 from ..errors import Conflict, HeadraceError, NotFound, TooLarge, Unreadable
@@ -37,14 +36,14 @@ from .formats import (
     format_of_media_type,
     suffix_of,
 )
-from .leftovers import clear_leftovers, clear_unused_originals
+from .indexes import Indexes
+from .leftovers import clear_unused_originals
 from .parse.process import Parser
 from .parsed import Parsed
 from .ports import DocumentCatalogue, Originals
 
 ENDED: tuple[DocumentStatus, ...] = ("ready", "failed")
 INDEX_BATCH = 500
-LOST_BATCH = 100
 MARKDOWN_SIGNS = re.compile(r"^(?:#{1,6}\s+\S|```|\|.*\|\s*\n\|?\s*:?-{2,})", re.MULTILINE)
 
 T = TypeVar("T")
@@ -73,22 +72,18 @@ class Ingestion:
         self,
         *,
         catalogue: DocumentCatalogue,
-        vectors: VectorIndex,
-        keywords: KeywordIndex,
+        stores: Mapping[str, SearchStore],
         embedder: Embedder,
         files: Originals,
         parser: Parser,
         settings: Settings,
     ) -> None:
         self._catalogue = catalogue
-        self._vectors = vectors
-        self._keywords = keywords
         self._embedder = embedder
         self._files = files
         self._parser = parser
         self._limit_mb = settings.upload_limit_mb
         self._queue: deque[str] = deque()
-        self._lost: deque[tuple[str, Sequence[str]]] = deque()  # what an index is to be given again, by KB
         self._filled = anyio.Event()
         self._changed: dict[str, anyio.Event] = {}
         self._superseded: dict[str, set[str]] = {}  # originals to drop once their replacement is published
@@ -96,8 +91,9 @@ class Ingestion:
         # Held from a document's first index entry to its publication: between the two, an index that is
         # written anew from the catalogue would come to lack it, and clearing takes it for a leftover.
         self.indexing = anyio.Lock()
+        self._indexes = Indexes(catalogue=catalogue, stores=stores, embedder=embedder, indexing=self.indexing)
         self._job: _Job | None = None
-        self._worker: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     # --- life ---
 
@@ -106,23 +102,26 @@ class Ingestion:
         await self._files.clear_partial()
         for document in await self._catalogue.documents_in("pending", "processing"):
             self._enqueue(document.id)
-        # A task of its own rather than a task group: it lives as long as the server, not as a block.
-        self._worker = asyncio.create_task(self.run_queue(), name="ingestion")
+        # Tasks of their own rather than a task group: they live as long as the server, not as a block.
+        self._tasks = [
+            asyncio.create_task(self.run_queue(), name="ingestion"),
+            asyncio.create_task(self._indexes.heal(), name="healing of indexes"),
+        ]
 
     async def close(self) -> None:
         """Stop; what is unfinished is taken up at the next start."""
-        if self._worker is not None:
-            self._worker.cancel()
-            await asyncio.gather(self._worker, return_exceptions=True)
-            self._worker = None
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
         await self._parser.close()
 
     async def run_queue(self) -> None:
         """Work until cancelled."""
         await self._tidy()
         while True:
-            while self._queue or self._lost:
-                await self._restore()
+            while self._queue or self._indexes.has_gaps:
+                await self._indexes.restore()
                 if self._queue:
                     await self._work(self._queue.popleft())
             self._filled = anyio.Event()
@@ -135,37 +134,19 @@ class Ingestion:
                 for document in await self._catalogue.documents_in("deleting"):
                     await self._remove(document)
                 await clear_unused_originals(self._catalogue, self._files)
-            async with self.indexing:
-                lost = await clear_leftovers(
-                    self._catalogue, self._vectors, self._keywords, model=self._embedder.model
-                )
-            self._lost.extend((kb_id, batch) for kb_id in lost for batch in _batches(lost[kb_id], LOST_BATCH))
+            await self._indexes.catch_up()
         except HeadraceError:
             log.exception("what a crash may have left could not be cleared")
 
-    async def _restore(self) -> None:
-        """Make some of the entries again that an index has lost, from what the catalogue has: texts that were
-        edited stay so. Between two documents, which need not wait for all of them."""
-        if not self._lost:
-            return
-        kb_id, ids = self._lost.popleft()
-        try:
-            kb = await self._catalogue.get_kb(kb_id)
-            chunks = await self._catalogue.indexed_chunks(ids)
-            homes = await self._catalogue.documents([*{chunk.document_id for chunk in chunks.values()}])
-            titles = {document.id: document.title for document in homes.values()}
-            there = [chunk for chunk in chunks.values() if chunk.document_id in titles]
-            entries = await embedded(there, titles, self._embedder)
-            async with self.indexing:
-                # Documents may have been deleted or published anew while this was embedded.
-                known = await self._catalogue.chunk_ids(kb.id)
-                entries = [entry for entry in entries if entry.chunk_id in known]
-                await self._vectors.add(kb.id, kb.embedding_model, entries)
-                await self._keywords.add(kb.id, entries)
-        except NotFound:
-            log.info("a knowledge base is gone before its index was made again", extra={"kb_id": kb_id})
-        except HeadraceError:
-            log.exception("what an index has lost could not be made again", extra={"kb_id": kb_id})
+    def heal(self, kb_id: str, entry_ids: Sequence[str]) -> None:
+        """Entries in the indexes of a knowledge base that the catalogue does not have, as a search has met
+        them: looked at again and removed in the background."""
+        self._indexes.report(kb_id, entry_ids)
+
+    def gaps(self, kb_id: str) -> int:
+        """How many chunks of a knowledge base are found by their words only: their vectors were lost, and are
+        being made again."""
+        return self._indexes.gaps(kb_id)
 
     # --- what comes in ---
 
@@ -256,8 +237,7 @@ class Ingestion:
             # One transaction, before anything else is touched: after a crash it is there whole, or gone.
             await self._catalogue.delete_kb(kb_id)
             try:
-                await self._vectors.drop(kb_id)
-                await self._keywords.drop(kb_id)
+                await self._indexes.drop(kb_id)
             except HeadraceError:
                 log.exception("indexes without a knowledge base are left", extra={"kb_id": kb_id})
             await self._delete_unused({document.sha256 for document in documents})
@@ -379,11 +359,12 @@ class Ingestion:
     async def _index(
         self, job: _Job, kb: KnowledgeBase, document: Document, entries: Sequence[IndexEntry]
     ) -> None:
+        store = self._indexes.of(kb)
         for done, batch in enumerate(_batches(entries, INDEX_BATCH)):
             await self._tell(document.id, "processing", "index", done * INDEX_BATCH, len(entries))
             job.indexed.extend(entry.chunk_id for entry in batch)
-            await self._vectors.add(kb.id, kb.embedding_model, batch)
-        await self._keywords.add(kb.id, entries)
+            await store.vectors.add(kb.id, kb.embedding_model, batch)
+        await store.keywords.add(kb.id, entries)
 
     async def _fail(self, job: _Job, reason: str) -> None:
         """Say why; what is already published stays searchable, what was only indexed goes."""
@@ -392,7 +373,7 @@ class Ingestion:
             if document.revision:
                 reason = f"{reason.rstrip('.')}. The version before it is still searched."
             await self._tell(job.document_id, "failed", document.stage, document.done, document.total, reason)
-            await self._unindex(await self._catalogue.get_kb(document.kb_id), job.indexed)
+            await self._indexes.remove(await self._catalogue.get_kb(document.kb_id), job.indexed)
         except NotFound:
             self._announce(job.document_id)
         except HeadraceError:
@@ -412,14 +393,9 @@ class Ingestion:
     async def _forget(self, kb: KnowledgeBase, chunk_ids: Sequence[str]) -> None:
         """Unindex what the catalogue no longer has; a store that fails leaves what `_tidy` clears."""
         try:
-            await self._unindex(kb, chunk_ids)
+            await self._indexes.remove(kb, chunk_ids)
         except HeadraceError:
             log.exception("index entries without a chunk are left", extra={"kb_id": kb.id})
-
-    async def _unindex(self, kb: KnowledgeBase, chunk_ids: Sequence[str]) -> None:
-        if chunk_ids:
-            await self._vectors.delete(kb.id, kb.embedding_model, chunk_ids)
-            await self._keywords.delete(kb.id, chunk_ids)
 
     async def _tell(
         self,

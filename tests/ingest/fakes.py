@@ -12,7 +12,16 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from headrace.context import Chunk, Document, DocumentStatus, IndexEntry, KnowledgeBase, QueryTerms, Scored
+from headrace.context import (
+    Chunk,
+    Document,
+    DocumentStatus,
+    IndexEntry,
+    KnowledgeBase,
+    QueryTerms,
+    Scored,
+    SearchStore,
+)
 from headrace.errors import NotFound, Unreadable
 from headrace.ingest.formats import Format
 from headrace.ingest.parse import parse
@@ -347,8 +356,7 @@ class Place:
     def ingestion(self) -> Ingestion:
         return Ingestion(
             catalogue=self.catalogue,
-            vectors=self.vectors,
-            keywords=self.keywords,
+            stores={"embedded": SearchStore(vectors=self.vectors, keywords=self.keywords)},
             embedder=self.embedder,
             files=self.files,
             parser=self.parser,

@@ -141,20 +141,17 @@ async def a_place(folder: Path, *, steps: Steps | None = None) -> AsyncGenerator
     async with open_catalogue(folder / "catalogue.sqlite") as catalogue:
         vectors = SteppedVectors(folder / "chroma", steps)
         keywords = SteppedKeywords(folder / "keywords", steps)
-        embedder = FakeEmbedder()
+        embedder, stores = FakeEmbedder(), {"embedded": SearchStore(vectors=vectors, keywords=keywords)}
         ingestion = Ingestion(
             catalogue=catalogue,
-            vectors=vectors,
-            keywords=keywords,
+            stores=stores,
             embedder=embedder,
             files=OriginalFiles(folder / "files"),
             parser=HereParser(),
             settings=load_settings(),
         )
         stepped: Any = SteppedCatalogue(catalogue, steps)
-        changes = IndexChanges(
-            {"embedded": SearchStore(vectors=vectors, keywords=keywords)}, ingestion.indexing
-        )
+        changes = IndexChanges(stores, ingestion.indexing)
         await ingestion.start()
         try:
             yield Place(

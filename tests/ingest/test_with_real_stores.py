@@ -9,6 +9,7 @@ from pathlib import Path
 import docx
 import pytest
 
+from headrace.context import SearchStore
 from headrace.ingest.parse.process import ParserProcess
 from headrace.ingest.pipeline import Ingestion
 from headrace.settings import load_settings
@@ -47,8 +48,7 @@ async def opened(folder: Path) -> AsyncGenerator[Stores]:
         settings = load_settings(parse_timeout_s=30)
         ingestion = Ingestion(
             catalogue=catalogue,
-            vectors=vectors,
-            keywords=keywords,
+            stores={"embedded": SearchStore(vectors=vectors, keywords=keywords)},
             embedder=LetterEmbedder(),
             files=files,
             parser=ParserProcess(settings),

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from .errors import HeadraceError, NotFound
 from .folder import FolderTaken, running_owner
 from .serving import bind, serving_in_thread, url_of
 from .settings import Settings
+from .text.labels import label_key
 
 API = "/api/v1"
 # A model may think long before its first word; keep-alives come every ten seconds.
@@ -33,6 +34,14 @@ class Client:
         """The `data` of the answer; `given` goes to httpx (json, params, files)."""
         with self._translated():
             return _data(self._http.request(method, API + path, **given))
+
+    def download(self, path: str, **params: str) -> bytes:
+        """The file at an address that answers with one."""
+        with self._translated():
+            response = self._http.get(API + path, params=params)
+            if response.status_code >= 400:
+                _data(response)
+            return response.content
 
     def all(self, path: str, **params: Any) -> Iterator[dict[str, Any]]:
         """The entries of every page of a list."""
@@ -61,17 +70,47 @@ class Client:
                 if not begun:
                     raise
 
+    def kb_there(self, name: str) -> dict[str, Any] | None:
+        """The knowledge base of that name."""
+        return self._kb_among(self.all("/knowledge-bases"), name)
+
     def kb_named(self, name: str) -> dict[str, Any]:
         """Raises NotFound that names the ones there are."""
         kbs = list(self.all("/knowledge-bases"))
-        for kb in kbs:
-            if kb["name"].casefold() == name.strip().casefold():
-                return kb
+        if kb := self._kb_among(kbs, name):
+            return kb
         there = (
             ", ".join(repr(kb["name"]) for kb in kbs)
             or "none yet; `headrace ingest PATH --kb NAME` makes one"
         )
         raise NotFound(f"There is no knowledge base {name!r}. There are: {there}.", code="kb_not_found")
+
+    def tag_named(self, kb: Mapping[str, Any], name: str) -> dict[str, Any]:
+        """Raises NotFound that names the ones there are."""
+        tags = list(self.all(f"/knowledge-bases/{kb['id']}/tags"))
+        for tag in tags:
+            if label_key(tag["name"]) == label_key(name.strip()):
+                return tag
+        there = ", ".join(repr(tag["name"]) for tag in tags) or "none yet"
+        raise NotFound(
+            f"There is no tag {name!r} in {kb['name']!r}. There are: {there}.", code="tag_not_found"
+        )
+
+    def document_named(self, kb: Mapping[str, Any], name: str) -> dict[str, Any]:
+        """By id or title, of an FAQ entry by its question. Raises NotFound."""
+        found = [
+            document
+            for document in self.all(f"/knowledge-bases/{kb['id']}/documents")
+            if document["id"] == name or document["title"].casefold() == name.strip().casefold()
+        ]
+        if not found:
+            raise NotFound(f"There is no document {name!r} in {kb['name']!r}.", code="document_not_found")
+        return found[0]
+
+    @staticmethod
+    def _kb_among(kbs: Iterable[dict[str, Any]], name: str) -> dict[str, Any] | None:
+        wanted = name.strip().casefold()
+        return next((kb for kb in kbs if kb["name"].casefold() == wanted), None)
 
     @contextlib.contextmanager
     def _translated(self) -> Generator[None]:

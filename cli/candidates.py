@@ -92,9 +92,15 @@ def _alias(candidate: Candidate) -> Text:
 
 def _passage(candidate: Candidate, names: Mapping[str, str]) -> Group:
     marks = f" · {', '.join(candidate['marks'])}" if candidate["marks"] else ""
-    upper = one_line(passage(candidate) + marks)
+    upper = one_line(passage(candidate) + marks + _known_as(candidate))
     gone = departure(candidate, names)
     return Group(upper, Text(line(gone), "yellow") if gone else one_line(candidate["snippet"], "dim"))
+
+
+def _known_as(candidate: Candidate) -> str:
+    """The known question that was found in its place, where the title is another one."""
+    question = candidate.get("question")  # a server of before has none
+    return f" · “{question}”" if question and question != candidate["document_title"] else ""
 
 
 def _cell(candidate: Candidate, column: Column) -> str:

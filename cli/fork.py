@@ -6,15 +6,14 @@ from typing import Any
 from urllib.parse import quote
 
 from ..client import Client, reach
-from ..errors import HeadraceError
 from ..settings import Settings
 from .answers import Answer, stopped_by_interrupt
 from .arguments import Commands, filled
 from .assignments import assignment, json_or_text, text_or_file
-from .output import EXTRACTIVE, WrongUse, again, print_json, tell
+from .output import EXTRACTIVE, again, print_json, tell, wrong_use_is
 
 # What the server says of words that stand on the command line.
-OF_THE_COMMAND_LINE = {"bad_stage", "bad_setting", "bad_prompt", "bad_state"}
+OF_THE_COMMAND_LINE = ("bad_stage", "bad_setting", "bad_prompt", "bad_state")
 
 
 def add_to(commands: Commands) -> None:
@@ -85,9 +84,5 @@ def fork_command(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def _forked(client: Client, run_id: str, body: dict[str, Any]) -> dict[str, Any]:
-    try:
+    with wrong_use_is(*OF_THE_COMMAND_LINE):
         return client.call("POST", f"/runs/{quote(run_id, safe='')}/fork", json=body)
-    except HeadraceError as error:
-        if error.code in OF_THE_COMMAND_LINE:
-            raise WrongUse(error.message, code=error.code, details=error.details) from error
-        raise

@@ -49,8 +49,7 @@ def ingest_command(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 def _kb_for_ingest(client: Client, name: str) -> dict[str, Any]:
-    kbs = [kb for kb in client.all("/knowledge-bases") if kb["name"].casefold() == name.strip().casefold()]
-    return kbs[0] if kbs else new_kb(client, name)
+    return client.kb_there(name) or new_kb(client, name)
 
 
 def new_kb(client: Client, name: str) -> dict[str, Any]:

@@ -4,8 +4,10 @@ import json
 import shlex
 import sys
 from argparse import Namespace
+from collections.abc import Generator
+from contextlib import contextmanager
 
-from ..errors import BadRequest
+from ..errors import BadRequest, HeadraceError
 from ..terminal import harmless
 
 OK, FAILED, WRONG_USE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 130
@@ -21,8 +23,28 @@ class WrongUse(BadRequest):
     code = "wrong_use"
 
 
+@contextmanager
+def wrong_use_is(*codes: str) -> Generator[None]:
+    """What the server refuses with one of these codes was wrong on the command line."""
+    try:
+        yield
+    except HeadraceError as error:
+        if error.code in codes:
+            raise WrongUse(error.message, code=error.code, details=error.details) from error
+        raise
+
+
 def print_json(document: object) -> None:
     print(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+def report(arguments: Namespace, document: object, text: str) -> int:
+    """The result of a command that has done what it should: as JSON where that was asked for."""
+    if arguments.json:
+        print_json(document)
+    else:
+        print(text)
+    return OK
 
 
 def tell(text: str) -> None:

@@ -7,12 +7,35 @@ from collections.abc import Sequence
 from .. import environment  # noqa: F401  # pyright: ignore[reportUnusedImport]  # before the libraries that read it
 from ..errors import HeadraceError
 from ..settings import load_settings
-from . import ask, diff, doctor, evaluate, fork, ingest, models, replay, runs, search, serve, trace, upkeep
+from . import (
+    ask,
+    chunks,
+    diff,
+    doctor,
+    evaluate,
+    faq,
+    fork,
+    ingest,
+    kb,
+    models,
+    replay,
+    runs,
+    search,
+    serve,
+    tags,
+    trace,
+    upkeep,
+)
 from .arguments import Commands
 from .output import FAILED, INTERRUPTED, WRONG_USE, WrongUse, print_json, tell
 
 # In the order of the help.
-GROUPS = (serve, ingest, ask, search, runs, trace, replay, fork, diff, upkeep, evaluate, models, doctor)
+GROUPS = (
+    *(serve, ingest, ask, search),
+    *(kb, faq, tags, chunks),
+    *(runs, trace, replay, fork, diff, upkeep),
+    *(evaluate, models, doctor),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

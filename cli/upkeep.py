@@ -1,7 +1,6 @@
 """`headrace gc` and `headrace erase`: giving space back, and making texts disappear for good."""
 
 import argparse
-import sys
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -11,7 +10,8 @@ from rich.filesize import decimal
 from ..client import Client, reach
 from ..settings import Settings
 from .arguments import Commands, filled
-from .output import FAILED, OK, WrongUse, print_json, tell
+from .consent import add_yes, agreed, require_yes
+from .output import FAILED, OK, print_json, tell
 from .screen import line
 
 # Both rewrite what may be gigabytes, and answer when that is done.
@@ -37,7 +37,7 @@ def add_to(commands: Commands) -> None:
         "--session", type=filled, metavar="ID", help="a session with its questions and answers"
     )
     subject.add_argument("--document", type=filled, metavar="ID", help="a document and what was quoted of it")
-    erase.add_argument("--yes", action="store_true", help="do not ask first")
+    add_yes(erase)
 
 
 def gc_command(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -71,11 +71,9 @@ def gc_lines(told: Mapping[str, Any]) -> list[str]:
 
 
 def erase_command(settings: Settings, arguments: argparse.Namespace) -> int:
-    asking = sys.stdin.isatty() and not arguments.yes
-    if not arguments.yes and not asking:
-        raise WrongUse("Erasing cannot be undone: add --yes to do it without being asked.")
+    require_yes(arguments, "Erasing")
     with reach(settings) as client:
-        if asking and not _confirmed(_question(client, arguments)):
+        if not arguments.yes and not agreed(_question(client, arguments)):
             tell("Nothing was erased.")
             return FAILED
         body = (
@@ -102,8 +100,3 @@ def _question(client: Client, arguments: argparse.Namespace) -> str:
         return f"Erase the session {session['title']!r} with its questions, answers and runs?"
     document = client.call("GET", f"/documents/{quote(arguments.document, safe='')}")
     return f"Erase the document {document['title']!r} and what runs have quoted of it?"
-
-
-def _confirmed(question: str) -> bool:
-    tell(line(f"{question} This cannot be undone. Type yes:"))
-    return sys.stdin.readline().strip().casefold() in ("y", "yes", "是")

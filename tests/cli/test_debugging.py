@@ -14,16 +14,10 @@ from headrace.client import Client
 from headrace.folder import running_owner
 
 from .documents import report_of
+from .keyboard import Keyboard
 
 ZH = ("年休假有几天？ say: 十二 天", "十二 天")
 EN = ("Which grease is used? say: lithium grease", "lithium grease")
-
-
-class Keyboard(io.StringIO):
-    """A terminal at which somebody types."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture

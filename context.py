@@ -73,6 +73,7 @@ class Chunk:
     enabled: bool = True
     entry_id: str = ""  # its id in the indexes where that is another one: an edited text is a new entry
     images: Sequence[Mapping[str, Any]] = ()  # image chunks and their parents: url, caption, ocr_text
+    language: str = field(default="", compare=False)  # of its text, where the catalogue has said so
 
     @property
     def indexed_as(self) -> str:

@@ -48,6 +48,7 @@ def to_chunk(row: sqlite3.Row) -> Chunk:
         enabled=bool(row["enabled"]),
         entry_id=row["entry_id"],
         images=tuple(json.loads(row["images"])),
+        language=row["language"],
     )
 
 

@@ -34,7 +34,7 @@ async def hybrid_search(context: Context, search: Search) -> Found:
         return Found(hits=[])
     weight = coverage_weight(search.fusion, context.embedder.model)
     plan, chunks = await _planned(context, search, targets), Chunks(context)
-    recalls, failures = await _recalled(search, plan, chunks, complete=weight is not None)
+    recalls, failures = await _recalled(search, plan, chunks, weight)
     kept, weak = passing(recalls, search.limits, shown=search.count)
     ranking = best_of_wordings(
         {name: fuse(plan.wordings[name], recall, weight, chunks) for name, recall in kept.items()}
@@ -114,12 +114,12 @@ async def _embedded(context: Context, texts: Sequence[str], calls: list[ModelCal
 
 
 async def _recalled(
-    search: Search, plan: Plan, chunks: Chunks, *, complete: bool
+    search: Search, plan: Plan, chunks: Chunks, weight: float | None
 ) -> tuple[dict[str, Recall], list[DependencyFailed]]:
     """What all stores found, by wording."""
     found, failures = await each_store(
         plan.stores,
-        lambda store: ask_store(*store, plan.wordings, chunks, wanted=search.count, complete=complete),
+        lambda store: ask_store(*store, plan.wordings, chunks, wanted=search.count, weight=weight),
     )
     _refuse(found, failures, search)
     return {name: joined([one[name] for one in found]) for name in plan.wordings}, failures

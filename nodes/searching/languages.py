@@ -44,7 +44,7 @@ def with_other_languages(
     """
     if not languages:
         return [*found]
-    others = [placed for placed in found if language_of(placed[1].text) in languages]
+    others = [placed for placed in found if _language(placed[1]) in languages]
     nearest = sorted(others, key=lambda placed: -_cosine(placed[0]))
     result = [*found]
     for place, placed in zip(_places(found) if covered else UNCOVERED_PLACES, nearest, strict=False):
@@ -53,6 +53,10 @@ def with_other_languages(
             between = (result[place - 2][0].score + result[place - 1][0].score) / 2
             result.insert(place - 1, (_placed(placed[0], between), placed[1]))
     return result
+
+
+def _language(chunk: Chunk) -> str:
+    return chunk.language or language_of(chunk.text)
 
 
 def _placed(one: Ranked, score: float) -> Ranked:

@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from ...context import QueryTerms, Scored, SearchStore
 from ...errors import DependencyFailed
+from ...text.fusion import greatest_bm25
+from .bounds import UNKNOWN, Edge, edge_of, undecided, widest
 from .channels import CHANNELS, Recall, joined, recall_of
 from .chunks import Chunks
 from .targets import MOST_CANDIDATES, Call, StoreGroup
@@ -18,6 +20,7 @@ STORES_AT_ONCE = 4
 # An FAQ has many ways to ask one thing: where a round was full of few entries, more of it is looked at.
 MOST_ROUNDS = 5
 WIDENED = 3
+SPARE = 10  # places beyond those that are wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,20 +94,27 @@ async def ask_store(
     chunks: Chunks,
     *,
     wanted: int,
-    complete: bool,
+    weight: float | None,
 ) -> dict[str, Recall]:
-    """Second and third round, by wording: both searches, and with `complete` the scores that neither told."""
+    """Second and third round, by wording: both searches, and where coverage has a `weight` for the ranking,
+    the scores that neither told, as far as they can matter to the best."""
     group, clock = asked.group, Clock.started(asked.seconds, spent=asked.spent)
     found = await asyncio.gather(
         *(_search(group, call, wordings, chunks, clock, wanted=wanted) for call in calls)
     )
     recalls = {wording: joined(one[wording] for one in found) for wording in wordings}
-    if not complete:
+    if weight is None:
         return recalls
-    completed = await asyncio.gather(
-        *(_completed(group, wordings[name], recall, clock) for name, recall in recalls.items())
-    )
-    return dict(zip(recalls, completed, strict=True))
+
+    async def completed(name: str) -> Recall:
+        recall, wording = recalls[name], wordings[name]
+        edge = _edge(calls, [one[name] for one in found])
+        most = greatest_bm25(wording.terms)
+        # Some may be gone from the catalogue.
+        missing = undecided(recall, edge, weight=weight, most=most, keep=wanted + SPARE)
+        return await _completed(group, wording, recall, *missing, clock)
+
+    return dict(zip(recalls, await asyncio.gather(*map(completed, recalls)), strict=True))
 
 
 def configured(group: StoreGroup) -> SearchStore:
@@ -173,20 +183,28 @@ async def _both(group: StoreGroup, call: Call, wording: Wording, clock: Clock) -
     return recall_of({"vector": vectors, "keyword": [one for one in keywords if one.score > 0]})
 
 
-async def _completed(group: StoreGroup, wording: Wording, recall: Recall, clock: Clock) -> Recall:
+def _edge(calls: Sequence[Call], recalls: Sequence[Recall]) -> Edge:
+    # What counts for another chunk needs the scores of all that do. Tables are in the scope of other calls.
+    if any(call.folds for call in calls):
+        return UNKNOWN
+    pairs = zip(calls, recalls, strict=True)
+    return widest(edge_of(recall, call.limit) for call, recall in pairs if not call.is_media)
+
+
+async def _completed(
+    group: StoreGroup,
+    wording: Wording,
+    recall: Recall,
+    without_cosine: Sequence[str],
+    without_bm25: Sequence[str],
+    clock: Clock,
+) -> Recall:
     store, known = configured(group), recall.scores
     cosines, bm25 = await _side_by_side(
         group,
         clock,
-        store.vectors.scores(
-            group.kb_ids, group.model, wording.vector, [*(known["keyword"].keys() - known["vector"])]
-        ),
-        store.keywords.scores(
-            group.kb_ids,
-            wording.text,
-            [*(known["vector"].keys() - known["keyword"])],
-            terms=wording.terms,
-        ),
+        store.vectors.scores(group.kb_ids, group.model, wording.vector, without_cosine),
+        store.keywords.scores(group.kb_ids, wording.text, without_bm25, terms=wording.terms),
     )
     return replace(
         recall, scores={"vector": {**known["vector"], **cosines}, "keyword": {**known["keyword"], **bm25}}

@@ -404,6 +404,8 @@ async def test_the_languages_of_what_is_searched_are_counted(catalogue: SqliteCa
         document.id, revision=1, chunks=[parent, *chunks[:3], replace(chunks[3], enabled=False)]
     )
     assert await catalogue.languages([document.kb_id, "none"]) == {document.kb_id: {"zh": 2, "en": 1}}
+    await catalogue.publish(document.id, revision=2, chunks=chunks[2:3])
+    assert await catalogue.languages([document.kb_id]) == {document.kb_id: {"en": 1}}
 
 
 async def test_the_kinds_that_a_search_asks_for_apart_are_known(catalogue: SqliteCatalogue) -> None:

@@ -38,6 +38,7 @@ class Hit(TypedDict):
     kind: str  # of the chunk: text, table, parent, faq, question, image, chart, wiki
     match_type: str  # vector, keyword, both, faq, history
     chunk_index: int
+    images: NotRequired[list[str]]  # URLs of those that it shows
     passage: NotRequired[str]  # sha256 of the text as used, once that differs from the chunk's
     question: NotRequired[str]  # chunk id of the question that was found in its place
     score: float
@@ -184,6 +185,7 @@ class RagState(Ask):
     rerank_verdict: NotRequired[RerankVerdict]  # rerank
     wiki_boosted: NotRequired[int]  # boost_wiki: how many hits it raised
     merged: NotRequired[list[Hit]]  # merge_chunks
+    skipped: NotRequired[dict[str, int]]  # merge_chunks: what could not be read, by what it was for
     selected: NotRequired[list[Hit]]  # filter_top_k
     aliases: NotRequired[dict[str, str]]  # assemble_context: alias (c1) -> chunk id
     budget: NotRequired[dict[str, Any]]  # assemble_context: characters and passages kept, cut, dropped
@@ -215,6 +217,7 @@ class Update(TypedDict, total=False):
     rerank_verdict: RerankVerdict
     wiki_boosted: int
     merged: list[Hit]
+    skipped: dict[str, int]
     selected: list[Hit]
     aliases: dict[str, str]
     budget: dict[str, Any]

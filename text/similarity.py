@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Set
+from collections.abc import Hashable, Iterable, Set
 
 from .signature import text_hash
 
@@ -11,14 +11,14 @@ _IN_NUMBER = re.compile(r"(?<=\d)[.:/\-](?=\d)")
 _DROPPED = re.compile(r"[^\w%#+]|_")
 
 
-def jaccard(a: Iterable[str], b: Iterable[str]) -> float:
+def jaccard(a: Iterable[Hashable], b: Iterable[Hashable]) -> float:
     """Shared tokens by all tokens, on [0,1]; 0 when both are empty."""
     first, second = _as_set(a), _as_set(b)
     either = len(first | second)
     return len(first & second) / either if either else 0.0
 
 
-def containment(a: Iterable[str], b: Iterable[str]) -> float:
+def containment(a: Iterable[Hashable], b: Iterable[Hashable]) -> float:
     """Shared tokens by those of the smaller set, on [0,1]; 0 when one is empty."""
     first, second = _as_set(a), _as_set(b)
     smaller = min(len(first), len(second))
@@ -42,5 +42,5 @@ def signature(text: str) -> str:
     return text_hash(normalise(text) or unicodedata.normalize("NFKC", text).strip())
 
 
-def _as_set(tokens: Iterable[str]) -> Set[str]:
+def _as_set(tokens: Iterable[Hashable]) -> Set[Hashable]:
     return tokens if isinstance(tokens, Set) else set(tokens)

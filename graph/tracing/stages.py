@@ -24,6 +24,7 @@ SMALL = frozenset(
         "variants",
         "rerank_verdict",
         "wiki_boosted",
+        "skipped",
         "budget",
         "usage",
         "model",
@@ -68,7 +69,7 @@ PARTS: Mapping[str, Part] = {
     ),
     "merge_chunks": Part(
         reads=(*_QUESTION, "history", "ranked", "rerank_verdict"),
-        writes=("merged",),
+        writes=("merged", "skipped"),
         hits_in="ranked",
         hits_out="merged",
     ),

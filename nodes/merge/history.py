@@ -7,23 +7,34 @@ from collections.abc import Set as AbstractSet
 
 from ...context import Chunk, Tokens
 from ...state import Asked, Hit, Turn
-from .pieces import Piece
+from .pieces import Piece, piece_of
 
 LEAST_SHARE = 0.15  # of the query's content tokens, idf-weighted
 DISCOUNT = 0.6
 MOST = 3
 
 
-def earlier_references(history: Sequence[Turn], asked: Asked) -> list[Hit]:
-    """References of the latest turn that has any, as far as they are in this run's scope."""
+# How rare a word is is told from the references and so many of what was found.
+BACKGROUND = 20
+
+
+def earlier_references(
+    history: Sequence[Turn], asked: Asked, tagged: Mapping[str, Sequence[str]] | None = None
+) -> list[Hit]:
+    """References of the latest turn that has any, as far as they are in this run's scope.
+
+    `tagged` are the documents with the tags that were asked for, by knowledge base.
+    """
     latest = [turn for turn in history if turn["references"]][-1:]
     documents = asked["document_ids"]
+    with_tags = {id for ids in (tagged or {}).values() for id in ids}
     return [
         hit
         for turn in latest
         for hit in turn["references"]
         if (not asked["kb_ids"] or hit["kb_id"] in asked["kb_ids"])
         and (not documents or hit["document_id"] in documents)
+        and (not asked.get("tag_ids") or hit["document_id"] in with_tags)
     ]
 
 
@@ -35,7 +46,7 @@ def history_pieces(
     tokens: Tokens,
 ) -> list[Piece]:
     """Up to three references that still exist and hold enough of the question, at a discount."""
-    found = {piece.hit["chunk_id"] for piece in present}
+    found = {id for piece in present for id in (piece.hit["chunk_id"], *piece.hit["sub_chunk_ids"])}
     usable = [
         (hit, chunk)
         for hit in references
@@ -43,13 +54,13 @@ def history_pieces(
     ]
     wanted = set(tokens.content(query))
     bags = [set(tokens.content(chunk.text)) for _, chunk in usable]
-    background = [*bags, *(set(tokens.content(piece.text)) for piece in present)]
+    background = [*bags, *(set(tokens.content(piece.text)) for piece in present[:BACKGROUND])]
     alike = [
         (share, _as_history(hit, chunk))
         for (hit, chunk), bag in zip(usable, bags, strict=True)
         if (share := held_share(wanted, bag, background)) >= LEAST_SHARE
     ]
-    return [piece for _, piece in sorted(alike, key=lambda pair: -pair[0])[:MOST]]
+    return [piece for _, piece in sorted(alike, key=lambda pair: (-pair[0], pair[1].rank))[:MOST]]
 
 
 def held_share(
@@ -79,4 +90,4 @@ def _as_history(hit: Hit, chunk: Chunk) -> Piece:
         "sub_chunk_ids": [],
         "source": hit["source"],
     }
-    return Piece(hit=renewed, text=chunk.text, chunks=(chunk,))
+    return piece_of(renewed, chunk.text, [chunk])

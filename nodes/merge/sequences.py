@@ -1,14 +1,14 @@
 """Step 5: neighbours in a document become one passage."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...state import Departure
-from ...text.joining import join_overlapping
-from .pieces import Piece, left, one_of
+from .pieces import NEVER_JOINED, Piece, absorbed, left, united
 
-# Two parents' worth (`ingest/chunking.py`). Without a limit a document of which every chunk was found would
-# become one passage with one citation.
-JOINED_LIMIT = 4_000  # characters
+# Two parents of the longest (`ingest/chunking.py`). Without a limit a document of which every chunk was found
+# would become one passage with one citation.
+JOINED_LIMIT = 4_400  # characters
 
 
 def joined(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Departure]]:
@@ -16,39 +16,45 @@ def joined(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Departure]]:
 
     Adjacency goes by chunk index and current text, never by character offsets: chunks can be edited.
     """
-    ordered = sorted(pieces, key=_place)
     merged: list[Piece] = []
     departures: list[Departure] = []
-    for piece in ordered:
-        previous = merged[-1] if merged else None
-        if previous is None or not _continues(previous, piece):
+    for piece in sorted(pieces, key=_place):
+        if merged and (one := _as_one(merged[-1], piece)):
+            better, other = sorted((merged[-1], piece), key=lambda piece: piece.rank)
+            departures.append(left(other, "joined", other=better))
+            merged[-1] = one
+        else:
             merged.append(piece)
-            continue
-        better, other = sorted((previous, piece), key=lambda piece: piece.rank)
-        text = join_overlapping(previous.text, piece.text)
-        merged[-1] = one_of(better, other, text, [*previous.chunks, *piece.chunks])
-        departures.append(left(other, "joined", other=better))
+    if departures:
+        # What has grown may touch what stood before it.
+        merged, more = joined(merged)
+        departures += more
     return sorted(merged, key=lambda piece: piece.rank), departures
 
 
 def _place(piece: Piece) -> tuple[str, str, int, str]:
     hit = piece.hit
-    return (hit["document_id"], hit["kind"], _first(piece), hit["chunk_id"])
+    return (hit["document_id"], hit["kind"], piece.first, hit["chunk_id"])
 
 
-def _continues(previous: Piece, piece: Piece) -> bool:
-    same = all(previous.hit[key] == piece.hit[key] for key in ("document_id", "kind"))
-    if not same:
-        return False
-    if piece.text in previous.text or previous.text in piece.text:
-        return True
-    adjacent = _first(piece) <= _last(previous) + 1
-    return adjacent and len(previous.text) + len(piece.text) <= JOINED_LIMIT
-
-
-def _first(piece: Piece) -> int:
-    return piece.chunks[0].chunk_index if piece.chunks else piece.hit["chunk_index"]
-
-
-def _last(piece: Piece) -> int:
-    return piece.chunks[-1].chunk_index if piece.chunks else piece.hit["chunk_index"]
+def _as_one(before: Piece, after: Piece) -> Piece | None:
+    """None where they stay two."""
+    same = all(before.hit[key] == after.hit[key] for key in ("document_id", "kind"))
+    if not same or before.hit["kind"] in NEVER_JOINED:
+        return None
+    better, other = sorted((before, after), key=lambda piece: piece.rank)
+    if after.first <= before.last + 1:
+        one = united(better, other)
+        # Where one is held by the other nothing grows.
+        if len(one.text) <= max(JOINED_LIMIT, len(before.text), len(after.text)):
+            return one
+    longer, shorter = (before, after) if len(before.text) >= len(after.text) else (after, before)
+    if shorter.text not in longer.text:
+        return None
+    return replace(
+        absorbed(better, other),
+        text=longer.text,
+        parts=longer.parts,
+        chunks=longer.chunks,
+        holders=longer.holders,
+    )

@@ -1,14 +1,18 @@
 """The steps together, with the reads between them."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 from langgraph.runtime import Runtime
 
-from headrace.nodes.merge_chunks import merge_chunks, merge_input
+from headrace.context import FaqEntry
+from headrace.errors import DependencyFailed
+from headrace.nodes.merge.input import merge_input
+from headrace.nodes.merge_chunks import merge_chunks
 from headrace.state import Update
 
-from ..fakes import World, a_chunk, a_hit, a_turn, asked
+from ..fakes import MemoryCatalogue, World, a_chunk, a_hit, a_turn, asked
 
 pytestmark = pytest.mark.anyio
 
@@ -87,9 +91,54 @@ async def test_reads_that_fail_cost_the_enrichment_and_a_warning() -> None:
     update = await merged(world, a_hit("a"))
     assert await world.passages.read(update.get("merged", [])) == ["差旅费用"]
     assert [warning["stage"] for warning in update.get("warnings", [])] == ["merge_chunks"]
+    assert update.get("skipped") == {"chunks": 1}
 
 
 async def test_a_hit_whose_text_is_gone_leaves() -> None:
     update = await merged(World(), a_hit("gone"))
     assert update.get("merged") == []
     assert update.get("departures", [])[0]["reason"] == "gone"
+
+
+async def test_answers_that_cannot_be_read_are_counted_and_what_was_indexed_is_shown() -> None:
+    world = World()
+    await world.add(a_chunk("f", "年假几天？\n\n十五天。", kind="faq", document_id="f"))
+    world.catalogue.all_entries["f"] = FaqEntry(
+        id="f", kb_id="kb1", question="年假几天？", answers=["二十天。"]
+    )
+    hit = a_hit("f", kind="faq", document_id="f")
+    assert await texts_of(world, await merged(world, hit)) == ["年假几天？\n\n二十天。"]
+
+    class Broken(MemoryCatalogue):
+        async def faq_entries(self, ids: Sequence[str]) -> Mapping[str, FaqEntry]:
+            raise DependencyFailed("catalogue", "The catalogue is down.")
+
+    broken = Broken()
+    broken.all_chunks = world.catalogue.all_chunks
+    world.catalogue = broken
+    update = await merged(world, hit)
+    assert await texts_of(world, update) == ["年假几天？\n\n十五天。"]
+    assert update.get("skipped") == {"answers": 1}
+
+
+async def test_a_reference_without_the_tag_that_is_asked_for_stays_out() -> None:
+    world = World()
+    await world.add(a_chunk("a", "差旅报销标准" * 60), a_chunk("b", "差旅报销的说明" * 60, document_id="d2"))
+    world.catalogue.tags = {"t1": ["d2"]}
+    history = [a_turn("之前", references=[a_hit("a"), a_hit("b", document_id="d2")])]
+    update = await merged(world, history=history, request=asked("差旅报销", tag_ids=["t1"]))
+    assert [hit["chunk_id"] for hit in update.get("merged", [])] == ["b"]
+
+
+async def test_a_hit_names_the_images_that_it_shows() -> None:
+    world = World()
+    await world.add(
+        a_chunk("p", PARENT, kind="parent", images=[{"url": "/1.png"}, {"url": "/2.png"}]),
+        a_chunk("a", "差旅费用", parent_chunk_id="p", images=[{"url": "/2.png"}]),
+    )
+    [hit] = (await merged(world, a_hit("a"))).get("merged", [])
+    assert hit.get("images") == ["/2.png"]
+
+
+async def texts_of(world: World, update: Update) -> list[str | None]:
+    return await world.passages.read(update.get("merged", []))

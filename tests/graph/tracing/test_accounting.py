@@ -139,8 +139,8 @@ async def merged_in_every_way() -> Recorded:
         a_chunk("part", "travel permits are given.", document_id="short"),
         a_chunk("t1", twins, kind="parent", document_id="twin1"),
         a_chunk("t2", twins, kind="parent", document_id="twin2"),
-        a_chunk("e", "same long travel", parent_chunk_id="t1", document_id="twin1"),
-        a_chunk("f", "two parents travel", parent_chunk_id="t2", document_id="twin2"),
+        a_chunk("e", "of two parents about travel", parent_chunk_id="t1", document_id="twin1"),
+        a_chunk("f", "two parents about travel", parent_chunk_id="t2", document_id="twin2"),
         a_chunk("lost", "travel that is lost", document_id="lost"),
     )
     return await recorded(forgetting(world, lost=3), "travel")

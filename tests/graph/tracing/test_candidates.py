@@ -133,8 +133,8 @@ async def test_what_went_into_a_hit_that_went_into_another_is_part_of_the_last_o
     whole = f"travel permits are given to all. {REPEATED}"
     world = await a_world(
         a_chunk("p", "travel permits are given to all.", kind="parent", document_id="d1"),
-        a_chunk("a", "travel permits given", parent_chunk_id="p", document_id="d1"),
-        a_chunk("b", "permits all", parent_chunk_id="p", chunk_index=1, document_id="d1"),
+        a_chunk("a", "travel permits are given", parent_chunk_id="p", document_id="d1"),
+        a_chunk("b", "permits are given to all", parent_chunk_id="p", chunk_index=1, document_id="d1"),
         a_chunk("z", whole, document_id="d2"),
     )
     trace = await traced(world.context(), "travel permits")

@@ -1,27 +1,18 @@
 """Each step of merging, as values in and values out."""
 
-from typing import Any
+from collections.abc import Mapping
 
-from headrace.nodes.merge.dedupe import without_overlaps, without_repeats
+from headrace.context import Chunk
+from headrace.nodes.merge.dedupe import without_repeats
 from headrace.nodes.merge.history import earlier_references, held_share, history_pieces
+from headrace.nodes.merge.overlaps import without_overlaps
 from headrace.nodes.merge.parents import parent_ids, with_parents
 from headrace.nodes.merge.pieces import Piece
 from headrace.nodes.merge.sequences import JOINED_LIMIT, joined
-from headrace.nodes.merge.short_context import ENOUGH, MOST, extended, neighbour_ids
+from headrace.nodes.merge.short_context import ENOUGH, MOST, extended
 
 from ...fakes import FakeTokens, a_chunk, a_hit, a_turn, asked
-
-
-def a_piece(id: str, text: str, *, score: float = 0.5, index: int = 0, **parts: Any) -> Piece:
-    chunk = a_chunk(id, text, chunk_index=index, **parts)
-    document = parts.get("document_id", "doc1")
-    hit = a_hit(id, score=score, chunk_index=index, document_id=document, kind=chunk.kind)
-    return Piece(hit=hit, text=text, chunks=[chunk])
-
-
-def ids(pieces: list[Piece]) -> list[str]:
-    return [piece.hit["chunk_id"] for piece in pieces]
-
+from .pieces import a_piece, ids
 
 # --- repeats and overlaps ---
 
@@ -175,7 +166,33 @@ def test_a_passage_does_not_grow_without_limit() -> None:
     assert 6000 > JOINED_LIMIT
 
 
+def test_of_two_neighbours_too_long_together_what_they_hold_of_each_other_still_goes() -> None:
+    long = "x" * JOINED_LIMIT
+    [piece], [gone] = joined([a_piece("a", long + "y", index=1), a_piece("b", long, index=2, score=0.4)])
+    assert (piece.text, gone["reason"]) == (long + "y", "joined")
+
+
+def test_neighbours_below_two_parents_have_no_seam() -> None:
+    first = a_piece("a", "See the manager first.", parent_chunk_id="p1")
+    second = a_piece("b", "See the manager first.\nThen pay.", index=1, parent_chunk_id="p2")
+    [piece], _ = joined([first, second])
+    assert piece.text == "See the manager first.\nSee the manager first.\nThen pay."
+
+
+def test_known_questions_are_never_joined() -> None:
+    pieces = [
+        a_piece("a", "问一", kind="faq", document_id="f"),
+        a_piece("b", "问一 二", index=1, kind="faq", document_id="f"),
+    ]
+    assert len(joined(pieces)[0]) == 2
+
+
 # --- short context ---
+
+
+def extend(piece: Piece, known: Mapping[str, Chunk]) -> Piece:
+    (longer,) = extended([piece], known).pieces
+    return longer
 
 
 def test_a_short_passage_gets_its_neighbours_until_it_is_long_enough() -> None:
@@ -184,28 +201,28 @@ def test_a_short_passage_gets_its_neighbours_until_it_is_long_enough() -> None:
         "after": a_chunk("after", "后" * 200, pre_chunk_id="a"),
     }
     piece = a_piece("a", "短" * 10, pre_chunk_id="before", next_chunk_id="after")
-    assert neighbour_ids([piece], {}) == ["before", "after"]
-    longer = extended(piece, known)
+    assert extended([piece], {}).missing == ["before", "after"]
+    longer = extend(piece, known)
     assert longer.text == f"{'前' * 200}\n{'短' * 10}\n{'后' * 200}"
     assert longer.hit["sub_chunk_ids"] == ["a", "before", "after"]
 
 
 def test_one_neighbour_is_enough_when_it_makes_the_passage_long_enough() -> None:
     known = {"before": a_chunk("before", "x" * ENOUGH), "after": a_chunk("after", "y" * ENOUGH)}
-    longer = extended(a_piece("a", "short", pre_chunk_id="before", next_chunk_id="after"), known)
+    longer = extend(a_piece("a", "short", pre_chunk_id="before", next_chunk_id="after"), known)
     assert "y" not in longer.text
 
 
 def test_a_passage_never_grows_past_the_limit_and_keeps_its_own_text() -> None:
     known = {"before": a_chunk("before", "x" * 3000)}
-    longer = extended(a_piece("a", "the passage", pre_chunk_id="before"), known)
+    longer = extend(a_piece("a", "the passage", pre_chunk_id="before"), known)
     assert len(longer.text) == MOST
     assert longer.text.endswith("the passage")
 
 
 def test_chains_that_run_in_circles_end() -> None:
     known = {"b": a_chunk("b", "b", pre_chunk_id="a", next_chunk_id="a")}
-    longer = extended(a_piece("a", "a", pre_chunk_id="b", next_chunk_id="b"), known)
+    longer = extend(a_piece("a", "a", pre_chunk_id="b", next_chunk_id="b"), known)
     assert longer.text == "b\na"
 
 
@@ -215,10 +232,51 @@ def test_neighbours_of_another_document_and_disabled_ones_are_left_out() -> None
         "after": a_chunk("after", "y", enabled=False),
     }
     piece = a_piece("a", "short", pre_chunk_id="before", next_chunk_id="after")
-    assert extended(piece, known) == piece
+    assert extend(piece, known) == piece
 
 
 def test_a_long_passage_needs_no_neighbours() -> None:
     piece = a_piece("a", "x" * ENOUGH, pre_chunk_id="b")
-    assert neighbour_ids([piece], {}) == []
-    assert extended(piece, {"b": a_chunk("b", "y")}) == piece
+    assert extended([piece], {}).missing == []
+    assert extend(piece, {"b": a_chunk("b", "y")}) == piece
+
+
+def test_a_neighbour_that_does_not_fit_gives_the_sentences_next_to_the_passage() -> None:
+    said = "".join(f"第{n}条规定的内容。" for n in range(200))
+    longer = extend(a_piece("a", "短句。", index=1, pre_chunk_id="b"), {"b": a_chunk("b", said)})
+    assert ENOUGH <= len(longer.text) <= MOST
+    assert longer.text.startswith("第")
+    assert longer.text.endswith("第199条规定的内容。\n短句。")
+
+
+def test_a_chunk_that_another_piece_has_or_that_left_is_not_taken() -> None:
+    first, second = (
+        a_piece("a", "one", index=1, next_chunk_id="m"),
+        a_piece("c", "three", index=3, pre_chunk_id="m"),
+    )
+    known = {"m": a_chunk("m", "the middle", chunk_index=2)}
+    assert [piece.text for piece in extended([first, second], known).pieces] == ["one\nthe middle", "three"]
+    assert [piece.text for piece in extended([first, second], known, left=["m"]).pieces] == ["one", "three"]
+
+
+def test_nor_one_whose_parent_another_piece_has() -> None:
+    parent = a_chunk("p", "whole text of it", kind="parent")
+    below, _ = with_parents(
+        [a_piece("x", "whole text", score=0.9, index=5, parent_chunk_id="p")], {"p": parent}
+    )
+    piece = a_piece("a", "short", index=1, next_chunk_id="m")
+    known = {"m": a_chunk("m", "text of it", chunk_index=2, parent_chunk_id="p")}
+    assert extended([*below, piece], known).pieces[1] == piece
+
+
+def test_known_questions_are_not_extended() -> None:
+    piece = a_piece("a", "短", kind="faq", next_chunk_id="b")
+    assert extend(piece, {"b": a_chunk("b", "后文", chunk_index=1)}) == piece
+
+
+def test_a_hole_that_an_extension_left_is_filled_when_its_other_side_comes() -> None:
+    middle = "".join(f"第{n}条。" for n in range(300))
+    first = extend(a_piece("a", "开头。", next_chunk_id="m"), {"m": a_chunk("m", middle, chunk_index=1)})
+    assert len(first.text) < len(middle)
+    [piece], _ = joined([first, a_piece("c", "结尾。", index=2)])
+    assert piece.text == f"开头。\n{middle}\n结尾。"

@@ -121,10 +121,15 @@ def disable_command(settings: Settings, arguments: argparse.Namespace) -> int:
 def entry_lines(entries: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """One line for each: id, what it has, question, tags."""
     for entry in entries:
-        has = f"{len(entry['answers'])} answers, {1 + len(entry['similar_questions'])} questions"
+        answers, questions = len(entry["answers"]), 1 + len(entry["similar_questions"])
+        has = f"{_counted(questions, 'question')}, {_counted(answers, 'answer')}"
         tags = f"  [{', '.join(entry['tags'])}]" if entry["tags"] else ""
         off = "" if entry["enabled"] else "  (disabled)"
         yield f"{padded(line(entry['id']), 32)}  {has:<25}  {line(entry['question'] + tags)}{off}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def entry_report(entry: Mapping[str, Any]) -> Iterator[str]:

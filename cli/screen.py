@@ -126,7 +126,10 @@ def passage(candidate: Candidate) -> str:
     """Where a passage stands: title, number in the document, page, section."""
     parts = [
         candidate["document_title"] or f"(document {candidate['document_id']})",
-        f"#{candidate['chunk_index']}" if candidate["chunk_index"] is not None else "",
+        # An FAQ entry is one piece: its question, which is the title.
+        f"#{candidate['chunk_index']}"
+        if candidate["chunk_index"] is not None and candidate["kind"] != "faq"
+        else "",
         f"p. {candidate['page']}" if candidate["page"] is not None else "",
         f"› {candidate['section']}" if candidate["section"] else "",
     ]

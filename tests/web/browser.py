@@ -134,6 +134,14 @@ class Page:
             lambda: self.all(f".answer:last-of-type[data-status={status}]"), f"the last answer is {status}"
         )
 
+    def too_wide(self, part: str) -> bool:
+        """Whether the page, or this part of it, would have to be pushed sideways."""
+        return self.js(
+            "const all = document.documentElement, part = document.querySelector(arguments[0]);"
+            "return all.scrollWidth > innerWidth || part.scrollWidth > part.clientWidth",
+            part,
+        )
+
     def complaints(self) -> list[str]:
         """What the browser wrote about scripts, styles and policies since the last call.
 

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from .candidates import a_candidate
 from .told import Json, failure, listing, success
 
 
@@ -255,30 +256,7 @@ def an_entry(entry_id: str, kb: str, question: str, **more: Any) -> Json:
 
 def a_found(chunk_id: str, title: str, text: str, fate: str = "selected", **more: Any) -> Json:
     """A candidate of a search."""
-    return {
-        "chunk_id": chunk_id,
-        "document_id": "d",
-        "document_title": title,
-        "kb_id": "kb",
-        "kind": "text",
-        "section": None,
-        "page": None,
-        "chunk_index": 0,
-        "snippet": text[:200],
-        "match_type": "both",
-        "question": None,
-        "marks": [],
-        "ranks": {},
-        "scores": {},
-        "alias": None,
-        "cited": False,
-        "fate": fate,
-        "merged_into": None,
-        "merged_by": None,
-        "left": None,
-        "shown_in": None,
-        **more,
-    }
+    return a_candidate(chunk_id, title, fate, snippet=text[:200], **more)
 
 
 def a_search(query: str, candidates: list[Json] | None = None, **more: Any) -> Json:

@@ -14,10 +14,6 @@ from .test_page import EVIL
 pytestmark = pytest.mark.integration
 
 BIDI = "safe \u202egnp.exe\u2066 end"
-WIDE = (
-    "const all = document.documentElement, part = document.querySelector('#documents');"
-    "return all.scrollWidth > innerWidth || part.scrollWidth > part.clientWidth"
-)
 
 
 def opened(server: ScriptedServer, open_page: OpenPage, **how: Any) -> Page:
@@ -66,7 +62,7 @@ def test_a_faq_knowledge_base_is_made_and_an_entry_is_written_and_changed(
     page.click("[name=strategy] [value=first]")
     page.find(".tag-picker input[type=text]").send_keys("人事", Keys.ENTER)
     page.find(".tag-picker input[type=text]").send_keys("假期")  # not added, but meant
-    assert page.js(WIDE) is False
+    assert not page.too_wide("#documents")
     page.click(".faq-form [type=submit]")
     until_listed(page, "如何请假？")
     page.until_text("#documents .said", saved)
@@ -79,7 +75,7 @@ def test_a_faq_knowledge_base_is_made_and_an_entry_is_written_and_changed(
     }
     assert (entry["answer_strategy"], entry["enabled"]) == ("first", True)
     assert page.texts(".faq-list .tag") == ["人事", "假期"]
-    assert page.js(WIDE) is False
+    assert not page.too_wide("#documents")
 
     page.click(".faq-question")
     page.until(lambda: page.all(".tag-picker [value=人事]:checked"), "its tags are ticked")
@@ -244,7 +240,7 @@ def test_a_file_is_imported_with_a_report_of_every_rejected_row(
     assert page.texts(".rejected tbody td:last-child") == [reason, "brand new"]
     assert EVIL in page.texts(".rejected tbody td")
     assert server.library.imports == [("问答.csv", "append", b"question,answers\n")]
-    assert page.js(WIDE) is False
+    assert not page.too_wide("#documents")
     page.find("#faq-file").send_keys(str(file))
     page.click("#faq-mode [value=replace]")
     page.click(".faq-form [type=submit]")
@@ -299,7 +295,7 @@ def test_a_question_of_ten_thousand_characters_is_kept_in_the_form_and_refused_i
     server.library.add_entry(kb, long)
     page = opened(server, open_page, language="zh-CN", width=360, height=740)
     page.until(lambda: questions(page) == ["水" * 160 + "…"], "its beginning is shown")
-    assert page.js(WIDE) is False
+    assert not page.too_wide("#documents")
     page.click(".faq-question")
     page.until(lambda: page.value("[name=question]") == long, "it is there as it is")
     page.find("[name=question]").send_keys("渠")

@@ -8,7 +8,7 @@ from selenium.webdriver.common.keys import Keys
 from .browser import Page
 from .conftest import OpenPage
 from .scripted import ScriptedServer
-from .test_faq import BIDI, WIDE
+from .test_faq import BIDI
 from .test_page import EN, EVIL, an_answer, completed
 
 pytestmark = pytest.mark.integration
@@ -59,7 +59,7 @@ def test_tags_are_added_renamed_and_deleted(
     page.click(".tag-row:first-child .icon-button:last-child")
     page.click("#confirm .danger")
     page.until(lambda: page.texts(".tag-name") == ["泵"], "it is gone")
-    assert page.js(WIDE) is False
+    assert not page.too_wide("#documents")
     assert [tag["name"] for tag in server.library.tags.values()] == ["泵"]
     # The one complaint is the browser's about the refusal.
     assert [one for one in page.complaints() if "409" not in one] == []
@@ -147,7 +147,7 @@ def test_a_passage_is_edited_and_disabled(
     assert not page.all(f"[data-key=switch-{parent}]")  # a section is never searched
     page.click("#chunk-kind [value=parent]")
     page.until(lambda: len(page.all(".chunk")) == 1, "only sections are shown")
-    assert page.js(WIDE) is False
+    assert not page.too_wide("#documents")
     assert page.complaints() == []
 
 
@@ -197,6 +197,6 @@ def test_a_passage_of_a_million_characters_is_cut_until_it_is_asked_for(
     assert "\u202e" not in page.text("#documents-title")
     page.click(".chunk:first-child .passage-text + button")
     page.until(lambda: len(page.text(".chunk:first-child .passage-text")) == 1_000_000, "all is shown")
-    assert page.js(WIDE) is False
+    assert not page.too_wide("#documents")
     assert page.js("return document.querySelectorAll('dialog img, dialog script, dialog b').length") == 0
     assert page.complaints() == []

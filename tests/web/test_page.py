@@ -577,11 +577,7 @@ def test_a_narrow_screen_shows_everything_without_sideways_scrolling(
     page = open_page(server.url, width=360, height=640)
     page.ask(EN)
     page.until_answered()
-    wide = (
-        "const {documentElement: all} = document, part = document.querySelector('#scroller');"
-        "return all.scrollWidth > innerWidth || part.scrollWidth > part.clientWidth"
-    )
-    assert page.js(wide) is False
+    assert not page.too_wide("#scroller")
     page.click(".citation")
     page.until_text("#sources .passage.current", "12 m³/s")
     assert page.js("return document.querySelector('#sources').matches(':modal')")
@@ -592,4 +588,4 @@ def test_a_narrow_screen_shows_everything_without_sideways_scrolling(
     page.until(lambda: not page.find("#sidebar").is_displayed(), "the list is closed")
     page.click(".bar .open-documents")
     page.until(lambda: page.find("#documents").is_displayed(), "the documents are shown")
-    assert page.js(wide) is False
+    assert not page.too_wide("#scroller")

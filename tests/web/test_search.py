@@ -16,10 +16,6 @@ from .test_page import EN, EVIL, ZH, an_answer
 pytestmark = pytest.mark.integration
 
 ROWS = "#search .candidates tbody tr:not(.way-row)"
-WIDE = (
-    "const all = document.documentElement, part = document.querySelector('#search');"
-    "return all.scrollWidth > innerWidth || part.scrollWidth > part.clientWidth"
-)
 
 
 def opened(server: ScriptedServer, open_page: OpenPage, **how: Any) -> Page:
@@ -85,7 +81,7 @@ def test_every_passage_is_told_with_its_channels_scores_and_why_it_left(
     ]
     assert page.texts(f"{ROWS}:first-child mark") == ["水渠", "设计流量"]
     assert server.library.searches == [{"query": ZH, "knowledge_base_ids": ["kb1"], "trace": True}]
-    assert page.js(WIDE) is False
+    assert not page.too_wide("#search")
     assert page.complaints() == []
 
 
@@ -249,7 +245,7 @@ def test_the_whole_text_of_a_passage_is_read_when_its_way_is_opened(
     )
     page.click(".way-row .passage-text + button")
     page.until(lambda: len(page.texts(".way-row .passage-text")[-1]) == 1_000_000, "all of it is shown")
-    assert page.js(WIDE) is False
+    assert not page.too_wide("#search")
     assert server.documents[document]
     assert page.complaints() == []
 
@@ -295,7 +291,7 @@ def test_a_query_of_ten_thousand_characters_is_searched_and_stands_in_the_link(
     page.until(lambda: page.all(ROWS), "something is found")
     assert server.library.searches[0]["query"] == long
     assert page.texts(f"{ROWS}:first-child mark") == ["水渠", "设计流量"]
-    assert page.js(WIDE) is False
+    assert not page.too_wide("#search")
 
 
 def test_an_answer_being_written_goes_on_behind_the_page_and_the_back_button_leads_to_it(

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from .scripted import Json, a_run
+from .candidates import a_candidate
+from .scripted import a_run
+from .told import Json
 
 
 def a_stage(stage: str, ms: float | None, before: int | None, after: int | None, **more: Any) -> Json:
@@ -21,31 +23,6 @@ def a_stage(stage: str, ms: float | None, before: int | None, after: int | None,
         "departures": {},
         "checkpoint_id": stage,
         "can_fork": True,
-        **more,
-    }
-
-
-def a_candidate(chunk_id: str, title: str, fate: str = "selected", **more: Any) -> Json:
-    return {
-        "chunk_id": chunk_id,
-        "document_id": "d",
-        "document_title": title,
-        "kb_id": "kb",
-        "kind": "text",
-        "section": None,
-        "page": None,
-        "chunk_index": 0,
-        "snippet": f"text of {chunk_id}",
-        "match_type": "both",
-        "marks": [],
-        "ranks": {},
-        "scores": {},
-        "alias": None,
-        "cited": False,
-        "fate": fate,
-        "merged_into": None,
-        "merged_by": None,
-        "left": None,
         **more,
     }
 

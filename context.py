@@ -1,11 +1,11 @@
 """What a run is given: its settings and the things it may talk to."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
-from .errors import Conflict
+from .errors import Conflict, DependencyFailed
 from .state import Hit, Turn, Usage
 
 # --- what is kept -----------------------------------------------------------------------------
@@ -362,6 +362,17 @@ class Span:
     end: int
 
 
+def store_of(stores: Mapping[str, SearchStore], kb: KnowledgeBase) -> SearchStore:
+    """Raises DependencyFailed `store_not_configured`."""
+    if kb.store not in stores:
+        raise DependencyFailed(
+            "store",
+            f"Store {kb.store!r}, which holds {kb.name!r}, is not configured on this server.",
+            code="store_not_configured",
+        )
+    return stores[kb.store]
+
+
 class Tokens(Protocol):
     """Words as the keyword index sees them (`text.tokens`): folded, stemmed, segmented.
 
@@ -502,6 +513,38 @@ class Emitter(Protocol):
         ...
 
 
+# --- what need not be computed again ----------------------------------------------------------
+
+T = TypeVar("T")
+
+
+class ResultCache(Protocol):
+    """Results of slow work by what they depend on.
+
+    The same asked for twice at once is computed once. What fails is not kept, and who stops waiting disturbs
+    nobody.
+    """
+
+    async def get(
+        self, key: str, compute: Callable[[], Awaitable[T]], *, keep: Callable[[T], bool]
+    ) -> tuple[T, bool]:
+        """The result, and whether nothing had to be computed for it here; kept only if `keep` says so."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caches:
+    """`changing` says whether what is searched is being changed just now.
+
+    `used` is what a run had from caches so far: "hit" or "miss" for query, embedding, rerank, understanding.
+    """
+
+    queries: ResultCache
+    understanding: ResultCache
+    changing: Callable[[], bool]
+    used: dict[str, str]
+
+
 def _no_matter(kb_id: str, entry_ids: Sequence[str]) -> None:
     return
 
@@ -510,7 +553,8 @@ def _no_matter(kb_id: str, entry_ids: Sequence[str]) -> None:
 class Context:
     """One per run; frozen. `understand` is None where no model can rewrite (rules do it then).
 
-    `stale` is told of index entries, by knowledge base, that the catalogue does not have.
+    `stale` is told of index entries, by knowledge base, that the catalogue does not have. Without `caches`
+    everything is computed.
     """
 
     catalogue: SearchCatalogue
@@ -525,3 +569,4 @@ class Context:
     understand: ChatModel | None = None
     reranker: Reranker | None = None
     stale: Callable[[str, Sequence[str]], None] = _no_matter
+    caches: Caches | None = None

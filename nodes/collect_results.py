@@ -8,7 +8,10 @@ from ..context import Context
 from ..state import Departure, Hit, RagState, Update
 from ..text.similarity import signature
 from .reporting.departures import departed
+from .searching.expanding import EXPANDED
 from .stage import stage
+
+OF_CHANNELS = {"vector", "keyword", "both"}
 
 
 @stage
@@ -30,7 +33,7 @@ def by_chunk(hits: Sequence[Hit]) -> list[Hit]:
 
 def _order(hit: Hit) -> tuple[float, bool, str]:
     # What other words found stays below, also where nothing is left to score less by.
-    return (-hit["score"], "expanded" in hit["marks"], hit["chunk_id"])
+    return (-hit["score"], EXPANDED in hit["marks"], hit["chunk_id"])
 
 
 def by_content(hits: Sequence[Hit], texts: Sequence[str | None]) -> tuple[list[Hit], list[Departure]]:
@@ -51,10 +54,13 @@ def by_content(hits: Sequence[Hit], texts: Sequence[str | None]) -> tuple[list[H
 def with_provenance(better: Hit, other: Hit) -> Hit:
     """`better` with what only `other` knows about how it was found."""
     own = {channel: score for channel, score in better["scores"].items() if score is not None}
-    match = better["match_type"] if better["match_type"] == other["match_type"] else "both"
+    found_by = {better["match_type"], other["match_type"]}
+    match = "both" if found_by <= OF_CHANNELS and len(found_by) > 1 else better["match_type"]
+    marks = [mark for mark in other["marks"] if mark in better["marks"] or mark != EXPANDED]
     return {
         **better,
         "match_type": match,
+        "marks": list(dict.fromkeys([*better["marks"], *marks])),
         "scores": {**other["scores"], **own},
         "ranks": {**other["ranks"], **better["ranks"]},
     }

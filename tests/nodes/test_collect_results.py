@@ -23,6 +23,23 @@ def test_the_better_score_of_a_chunk_stays_with_the_ranks_of_both() -> None:
     assert hit["scores"] == {"vector": 0.8, "keyword": 7.0}
 
 
+def test_a_known_question_stays_one_however_else_it_was_found() -> None:
+    asked_for = a_hit(score=0.9, kind="faq", match_type="faq", question="q1")
+    [hit] = by_chunk([a_hit(score=0.5, match_type="keyword", ranks={"keyword": 4}), asked_for])
+    assert (hit["match_type"], hit.get("question")) == ("faq", "q1")
+    assert hit["ranks"] == {"vector": 1, "keyword": 4}
+
+
+def test_what_other_words_found_stands_below_an_equal() -> None:
+    expanded = a_hit("a", score=0.0, marks=["expanded"])
+    assert [hit["chunk_id"] for hit in by_chunk([expanded, a_hit("b", score=0.0)])] == ["b", "a"]
+
+
+def test_a_hit_that_was_found_at_first_is_not_one_of_other_words() -> None:
+    [hit] = by_chunk([a_hit(score=0.9, marks=[]), a_hit(score=0.1, marks=["expanded"])])
+    assert hit["marks"] == []
+
+
 def test_the_same_text_under_two_ids_is_one_hit() -> None:
     hits = [a_hit("c1", score=0.9), a_hit("c2", score=0.8)]
     kept, departures = by_content(hits, ["差旅 报销。", "差旅报销"])

@@ -49,6 +49,7 @@ from .prompts.loader import load_prompts
 from .serving import bind, serve_until_signalled, url_of
 from .settings import Settings, load_settings
 from .state import Asked
+from .stores.caches import CachedEmbedder, CachedReranker, ProcessCaches
 from .stores.catalogue import open_catalogue
 from .stores.chroma import ChromaVectors
 from .stores.files import OriginalFiles
@@ -108,23 +109,27 @@ async def open_stack(
             settings=settings,
         )
 
+        caches = ProcessCaches()
+
         def context(emit: Emitter, asked: Asked | None = None) -> Context:
             # A run stored by an older program has neither.
             own = prompts.changed(asked.get("prompts") or {}) if asked else prompts
             model = asked.get("chat_model") if asked else None
+            kept = caches.of_run(changing=ingestion.indexing.locked)
             return Context(
                 catalogue=catalogue,
                 passages=passages,
                 messages=sessions,
-                embedder=embedder,
+                embedder=CachedEmbedder(embedder, caches.embeddings, kept.used),
                 stores=stores,
                 tokens=tokens,
                 prompts=own,
                 chat=chats.chosen(model, own),
                 emit=emit,
                 understand=understand,
-                reranker=reranker,
+                reranker=CachedReranker(reranker, caches.rerank, kept.used) if reranker else None,
                 stale=ingestion.heal,
+                caches=kept,
             )
 
         saver = JournalSaver(journal)
@@ -135,7 +140,7 @@ async def open_stack(
         await ingestion.start()
         changes = IndexChanges(stores, ingestion.indexing)
         limits = Limits(days=settings.retention_days, megabytes=settings.journal_limit_mb)
-        erased = ErasedDocuments(ingestion, catalogue, vectors, keywords)
+        erased = ErasedDocuments(ingestion, catalogue, stores, [vectors])
         yield Stack(
             settings=settings,
             journal=journal,
@@ -157,6 +162,7 @@ async def open_stack(
             reranker=reranker,
             search=build_search().compile(),
             context=context,
+            caches=caches,
             closing=closing or asyncio.Event(),
         )
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from ..context import IndexEntry, KnowledgeBase, SearchStore
+from ..context import IndexEntry, KnowledgeBase, SearchStore, store_of
 from ..errors import HeadraceError
 
 log = logging.getLogger(__name__)
@@ -52,15 +52,15 @@ class IndexChanges:
 
     async def _add(self, kb: KnowledgeBase, entries: Sequence[IndexEntry]) -> None:
         if entries:
-            store = self._stores[kb.store]
+            store = store_of(self._stores, kb)
             await store.vectors.add(kb.id, kb.embedding_model, entries)
             await store.keywords.add(kb.id, entries)
 
     async def _forget(self, kb: KnowledgeBase, ids: Sequence[str]) -> None:
         if not ids:
             return
-        store = self._stores[kb.store]
         try:
+            store = store_of(self._stores, kb)
             with anyio.CancelScope(shield=True):
                 await store.vectors.delete(kb.id, kb.embedding_model, ids)
                 await store.keywords.delete(kb.id, ids)

@@ -1,11 +1,13 @@
 """A document removed so that no file of the catalogue, the indexes or the originals holds a text of it."""
 
 import contextlib
+from collections.abc import Mapping, Sequence
 
+from ..context import SearchStore, store_of
 from ..errors import Conflict, NotFound
 from .entries import unembedded
 from .pipeline import Ingestion
-from .ports import ClearableVectors, RewritableCatalogue, RewritableKeywords
+from .ports import ClearableVectors, RewritableCatalogue
 
 
 class ErasedDocuments:
@@ -18,26 +20,29 @@ class ErasedDocuments:
         self,
         ingestion: Ingestion,
         catalogue: RewritableCatalogue,
-        vectors: ClearableVectors,
-        keywords: RewritableKeywords,
+        stores: Mapping[str, SearchStore],
+        on_disk: Sequence[ClearableVectors],
     ) -> None:
+        """`on_disk` are those vector indexes that are files of this folder."""
         self._ingestion = ingestion
         self._catalogue = catalogue
-        self._vectors = vectors
-        self._keywords = keywords
+        self._stores = stores
+        self._on_disk = on_disk
 
     async def erase(self, document_id: str, kb_id: str) -> int:
         """Returns how many searched chunks it had. One that is gone already leaves only the files to do.
 
-        Raises Conflict (folder_in_use) when all is removed, but a log could not be emptied.
+        Raises Conflict (folder_in_use) when all is removed, but a log could not be emptied, and
+        DependencyFailed while the store is not configured or fails.
         """
         found = (await self._catalogue.documents([document_id])).get(document_id)
         with contextlib.suppress(NotFound):
             await self._ingestion.delete(document_id)
         async with self._ingestion.indexing:
-            if kb_id in await self._catalogue.kbs([kb_id]):
+            if kb := (await self._catalogue.kbs([kb_id])).get(kb_id):
                 ids = sorted(await self._catalogue.chunk_ids(kb_id))
-                await self._keywords.rewrite(kb_id, unembedded(self._catalogue, ids))
+                keywords = store_of(self._stores, kb).keywords
+                await keywords.rewrite(kb_id, unembedded(self._catalogue, ids))
         if not await self._catalogue.rewrite():
             raise Conflict(
                 "Everything was removed, but another program is reading catalogue.sqlite, so its log could "
@@ -47,5 +52,6 @@ class ErasedDocuments:
         return found.chunk_count if found else 0
 
     async def clear_unused(self) -> None:
-        """The files of the vector index without what is no part of it."""
-        await self._vectors.clear_unused()
+        """The files of the vector indexes without what is no part of them."""
+        for vectors in self._on_disk:
+            await vectors.clear_unused()

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import anyio
 
-from ..context import Embedder, KnowledgeBase, SearchStore
-from ..errors import DependencyFailed, HeadraceError, NotFound
+from ..context import Embedder, KnowledgeBase, SearchStore, store_of
+from ..errors import HeadraceError, NotFound
 from .entries import embedded, is_searched, unembedded
 from .ports import DocumentCatalogue
 
@@ -49,13 +49,7 @@ class Indexes:
 
     def of(self, kb: KnowledgeBase) -> SearchStore:
         """Raises DependencyFailed `store_not_configured`."""
-        if kb.store not in self._stores:
-            raise DependencyFailed(
-                "store",
-                f"Store {kb.store!r}, which holds {kb.name!r}, is not configured on this server.",
-                code="store_not_configured",
-            )
-        return self._stores[kb.store]
+        return store_of(self._stores, kb)
 
     async def remove(self, kb: KnowledgeBase, entry_ids: Sequence[str]) -> None:
         if entry_ids:

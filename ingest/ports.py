@@ -4,7 +4,7 @@ from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from ..context import Chunk, Document, DocumentStatus, IndexEntry, KnowledgeBase
+from ..context import Chunk, Document, DocumentStatus, KnowledgeBase
 
 
 class DocumentCatalogue(Protocol):
@@ -83,14 +83,6 @@ class RewritableCatalogue(Protocol):
 
     async def rewrite(self) -> bool:
         """Write the file anew. Whether its log could be emptied too."""
-        ...
-
-
-class RewritableKeywords(Protocol):
-    """A keyword index whose files can be freed of what was deleted from it."""
-
-    async def rewrite(self, kb_id: str, batches: AsyncIterable[Sequence[IndexEntry]]) -> None:
-        """The index anew, with these entries and nothing else."""
         ...
 
 

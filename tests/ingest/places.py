@@ -161,7 +161,7 @@ async def a_place(folder: Path, *, steps: Steps | None = None) -> AsyncGenerator
                 ingestion=ingestion,
                 faq=Faq(catalogue=stepped, embedder=embedder, changes=changes),
                 edits=ChunkEdits(catalogue=stepped, embedder=embedder, changes=changes),
-                erased=ErasedDocuments(ingestion, catalogue, vectors, keywords),
+                erased=ErasedDocuments(ingestion, catalogue, stores, [vectors]),
                 steps=steps,
             )
         finally:

@@ -164,6 +164,11 @@ def merge_timings(left: dict[str, float], right: dict[str, float]) -> dict[str, 
     return {**left, **right}
 
 
+def merge_cached(left: dict[str, str], right: dict[str, str]) -> dict[str, str]:
+    """Union by the name of the cache, the later value wins; several stages ask caches, each its own."""
+    return {**left, **right}
+
+
 class Ask(TypedDict):
     """What starts a run."""
 
@@ -199,6 +204,7 @@ class RagState(Ask):
     warnings: NotRequired[Annotated[list[StageWarning], append_all]]
     departures: NotRequired[Annotated[list[Departure], append_all]]
     calls: NotRequired[Annotated[list[ModelCall], append_all]]
+    cached: NotRequired[Annotated[dict[str, str], merge_cached]]  # hit or miss, by cache
     timings: NotRequired[Annotated[dict[str, float], merge_timings]]  # milliseconds by node
 
 
@@ -231,4 +237,5 @@ class Update(TypedDict, total=False):
     warnings: list[StageWarning]
     departures: list[Departure]
     calls: list[ModelCall]
+    cached: dict[str, str]
     timings: dict[str, float]

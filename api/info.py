@@ -38,6 +38,7 @@ async def info(request: Request[Shared]) -> Response:
             "understand": {"model": stack.understand.name} if stack.understand else None,
             "embedding": {"model": model_name(stack.embedder.model)},
             "rerank": {"model": stack.reranker.name} if stack.reranker else None,
+            "caches": stack.caches.counters(),
             "limits": {
                 "question_characters": MAX_QUESTION,
                 "upload_mb": stack.settings.upload_limit_mb,

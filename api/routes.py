@@ -376,6 +376,12 @@ CALLS = [
     ),
     Call(
         method="POST",
+        path=f"{API}/cache/clear",
+        endpoint=upkeep.clear_caches,
+        summary="forget kept results of searches, embeddings, rerankings and understanding",
+    ),
+    Call(
+        method="POST",
         path=f"{API}/erase",
         endpoint=upkeep.erase,
         summary="remove every text of a session, or of a document and what was answered from it",

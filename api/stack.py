@@ -22,6 +22,7 @@ from ..models.chat import ChatModels
 from ..prompts.loader import PromptLibrary
 from ..settings import Settings
 from ..state import Ask, Asked, RagState
+from ..stores.caches import ProcessCaches
 from ..stores.catalogue import SqliteCatalogue
 
 
@@ -55,6 +56,7 @@ class Stack:
     reranker: Reranker | None
     search: CompiledStateGraph[RagState, Context, Ask, Any]
     context: MakeContext
+    caches: ProcessCaches
     closing: asyncio.Event = field(default_factory=asyncio.Event)  # set: streams end, clients come back later
 
 

@@ -16,6 +16,7 @@ from ..state import RagState
 NOT_CHANGED = {
     "request": "change settings or prompts instead",
     "timings": "a fork takes its own times",
+    "cached": "it only tells what was not computed again",
     "budget": "it is counted anew by a fork from assemble_context",
 }
 # Channels that hold hits; those of earlier answers are in `history`.

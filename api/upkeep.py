@@ -19,6 +19,10 @@ async def collect(request: Request[Shared]) -> Response:
     return success({**asdict(collected), "freed_bytes": collected.freed_bytes})
 
 
+async def clear_caches(request: Request[Shared]) -> Response:
+    return success({"cleared": stack_of(request).caches.clear()})
+
+
 async def erase(request: Request[Shared]) -> Response:
     stack, body = stack_of(request), await parse(request, Erase)
     match body.session_id, body.knowledge_id:
@@ -31,4 +35,6 @@ async def erase(request: Request[Shared]) -> Response:
             raise BadRequest(
                 "Name either a session_id or a knowledge_id: one of them, not both.", code="bad_subject"
             )
+    # What was on its way while it was erased is not kept either.
+    stack.caches.clear()
     return success({"removed": removed})

@@ -1,4 +1,4 @@
-"""`headrace gc` and `headrace erase`: giving space back, and making texts disappear for good."""
+"""`headrace gc`, `headrace erase` and `headrace cache`: giving back what is not needed, or not wanted."""
 
 import argparse
 from collections.abc import Mapping
@@ -32,6 +32,8 @@ def add_to(commands: Commands) -> None:
         "remove every text of a session or a document, from its runs and indexes too",
         json="print one JSON document",
     )
+    cache = commands.group("cache", "what a running server keeps so as not to compute it again")
+    cache.add("clear", clear_command, "forget all of it", json="print one JSON document")
     subject = erase.add_mutually_exclusive_group(required=True)
     subject.add_argument(
         "--session", type=filled, metavar="ID", help="a session with its questions and answers"
@@ -68,6 +70,22 @@ def gc_lines(told: Mapping[str, Any]) -> list[str]:
         first = "No run is old enough, and all of them fit."
     before, after, freed = (decimal(told[name]) for name in ("bytes_before", "bytes_after", "freed_bytes"))
     return [first, *removed, f"Size: {before} → {after}, {freed} {'to be ' if dry else ''}given back."]
+
+
+def clear_command(settings: Settings, arguments: argparse.Namespace) -> int:
+    with reach(settings) as client:
+        told = client.call("POST", "/cache/clear")
+    if arguments.json:
+        print_json(told)
+    else:
+        print(cleared_line(told["cleared"]))
+    return OK
+
+
+def cleared_line(cleared: Mapping[str, int]) -> str:
+    """How much was forgotten of what."""
+    counts = [f"{number:,} {name}" for name, number in cleared.items() if number]
+    return f"Forgotten: {', '.join(counts)}." if counts else "Nothing was kept."
 
 
 def erase_command(settings: Settings, arguments: argparse.Namespace) -> int:

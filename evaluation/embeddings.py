@@ -1,6 +1,5 @@
 """Vectors kept between measurements, so that only the first one waits for the model."""
 
-import hashlib
 import os
 import sqlite3
 from array import array
@@ -9,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..context import Embedder
+from ..stores import caches
 
-Embed = Callable[[Sequence[str]], Awaitable[list[list[float]]]]
 BATCH = 64
 
 
@@ -21,38 +20,31 @@ def cache_file() -> Path:
     )
 
 
-class CachedEmbedder:
-    """`context.Embedder` that asks the one below only for texts it has not seen. Keys are hashes."""
+class CachedEmbedder(caches.CachedEmbedder):
+    """As that of a server, over a file instead of memory."""
 
     def __init__(self, below: Embedder, connection: sqlite3.Connection) -> None:
-        self._below = below
+        super().__init__(below, VectorsInFile(connection))
+
+
+class VectorsInFile:
+    """`stores.caches.KeptVectors`. What is computed is stored batch by batch, for whoever stops half way."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    @property
-    def model(self) -> str:
-        return self._below.model
-
-    async def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
-        return await self._embedded("query", texts, self._below.embed_queries)
-
-    async def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
-        return await self._embedded("passage", texts, self._below.embed_passages)
-
-    async def _embedded(self, kind: str, texts: Sequence[str], embed: Embed) -> list[list[float]]:
-        keys = [self._key(kind, text) for text in texts]
+    async def get_many(
+        self, keys: Sequence[bytes], compute: Callable[[Sequence[bytes]], Awaitable[Sequence[list[float]]]]
+    ) -> tuple[list[list[float]], int]:
         found = {key: vector for key in keys if (vector := self._kept(key))}
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        missing = [key for key in dict.fromkeys(keys) if key not in found]
         for start in range(0, len(missing), BATCH):
-            batch = dict([*missing.items()][start : start + BATCH])
-            vectors = await embed([*batch.values()])
-            found |= dict(zip(batch, vectors, strict=True))
+            batch = missing[start : start + BATCH]
+            found |= dict(zip(batch, await compute(batch), strict=True))
             with self._connection:
                 rows = [(key, array("f", found[key]).tobytes()) for key in batch]
                 self._connection.executemany("insert or replace into vectors values (?, ?)", rows)
-        return [found[key] for key in keys]
-
-    def _key(self, kind: str, text: str) -> bytes:
-        return hashlib.sha256("\0".join([self.model, kind, text]).encode("utf-8", "surrogatepass")).digest()
+        return [found[key] for key in keys], len(missing)
 
     def _kept(self, key: bytes) -> list[float]:
         row = self._connection.execute("select vector from vectors where key = ?", (key,)).fetchone()

@@ -4,6 +4,7 @@ from langgraph.runtime import Runtime
 
 from ..context import Context
 from ..state import RagState, Update
+from .reporting.cached import had_from_cache, with_cached
 from .reranking.candidates import candidates_of
 from .reranking.composite import with_faq_first
 from .reranking.diversity import diverse
@@ -19,10 +20,11 @@ async def rerank(state: RagState, runtime: Runtime[Context]) -> Update:
     opinion = await judged(context, candidates, asked)
     ordered = with_faq_first(opinion.hits, asked)
     ranked, repeated = diverse(ordered, candidates.words, asked, opinion.verdict)
-    return {
+    update: Update = {
         "ranked": ranked,
         "rerank_verdict": opinion.verdict,
         "departures": [*opinion.departures, *repeated],
-        "calls": [*opinion.calls],
+        "calls": [] if had_from_cache(context, "rerank") else [*opinion.calls],
         "warnings": [*opinion.warnings],
     }
+    return with_cached(update, context, "rerank")

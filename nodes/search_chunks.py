@@ -4,8 +4,9 @@ from langgraph.runtime import Runtime
 
 from ..context import Context
 from ..state import RagState, Update
+from .reporting.cached import with_cached
 from .reporting.warn import warn
-from .searching.hybrid import hybrid_search
+from .searching.cached import cached_search
 from .searching.search import search_for
 from .stage import stage
 
@@ -16,7 +17,8 @@ async def search_chunks(state: RagState, runtime: Runtime[Context]) -> Update:
     query = state.get("rewritten_query") or asked["query"]
     # Closed by filter_top_k or fallback: the window shows the reader the whole search, not one stage.
     context.emit.open_call("knowledge_search", {"query": query, "knowledge_bases": len(asked["kb_ids"])})
-    found = await hybrid_search(context, search_for(asked, query, state.get("translations")))
+    search = search_for(asked, query, state.get("translations"))
+    found = await cached_search(context, search, tenant_id=asked["tenant_id"])
     warnings = [warn(context.emit, "search_chunks", error.code, error.message) for error in found.failures]
     update: Update = {
         "chunk_hits": found.hits,
@@ -24,4 +26,6 @@ async def search_chunks(state: RagState, runtime: Runtime[Context]) -> Update:
         "calls": found.calls,
         "warnings": warnings,
     }
-    return {**update, "variants": found.variants} if found.variants else update
+    if found.variants:
+        update = {**update, "variants": found.variants}
+    return with_cached(update, context, "query", "embedding")

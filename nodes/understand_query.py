@@ -10,11 +10,13 @@ from ..context import ChatMessage, ChatModel, ChatOptions, ChatPrompt, Context, 
 from ..errors import HeadraceError
 from ..prompts.loader import LANGUAGE_NAMES
 from ..state import Asked, ModelCall, RagState, StageWarning, Turn, Update
+from ..text.signature import text_hash
 from ..text.similarity import jaccard, normalise
 from .answering.citations import without_tags
 from .answering.decoding import without_thinking
 from .answering.fencing import neutralised
-from .reporting.calls import recorded
+from .reporting.cached import with_cached
+from .reporting.calls import messages_hash, recorded
 from .reporting.warn import warn
 from .reporting.window import window
 from .searching.languages import foreign, spoken
@@ -26,6 +28,7 @@ from .understanding.rules import Understood, small_talk, understand_by_rules
 RETRIEVAL_INTENTS = frozenset({"kb_search", "web_search", "clarification", "summarize"})
 SAME_QUESTION = 0.9  # Jaccard of content tokens
 REWRITE_TURNS = 3  # turns shown to the model that rewrites
+REMEMBERED_TURNS = 2  # turns that a question is told apart by
 REWRITE_ANSWER = 600  # characters of each earlier answer
 UNREADABLE = "unreadable_rewrite"
 REWRITE_OPTIONS = ChatOptions(temperature=0, max_tokens=400)
@@ -46,7 +49,9 @@ async def understand_query(state: RagState, runtime: Runtime[Context]) -> Update
         "calls": calls,
         "warnings": warnings,
     }
-    return {**update, "translations": dict(understood.translations)} if understood.translations else update
+    if understood.translations:
+        update = {**update, "translations": dict(understood.translations)}
+    return with_cached(update, context, "understanding")
 
 
 async def understand(
@@ -56,10 +61,29 @@ async def understand(
     if context.understand is None or not asked["enable_rewrite"]:
         return understand_by_rules(asked["query"], history, rewrite=asked["enable_rewrite"]), [], []
     languages = foreign(spoken(await context.catalogue.languages(asked["kb_ids"])), asked["query"])
-    understood, calls, warnings = await _by_models(asked, history, languages, context)
+    understood, calls, told = await _remembered(asked, history, languages, context)
+    warnings = [warn(context.emit, one["stage"], one["code"], one["message"]) for one in told]
     # The empty ones say in a trace what the models were asked for.
     translations = {language: understood.translations.get(language, "") for language in languages}
     return replace(understood, translations=translations), calls, warnings
+
+
+async def _remembered(
+    asked: Asked, history: Sequence[Turn], languages: Sequence[str], context: Context
+) -> tuple[Understood, list[ModelCall], list[StageWarning]]:
+    """What the same models understood by the same words after the same two turns, as long as it is kept."""
+    caches = context.caches
+    if caches is None:
+        return await _by_models(asked, history, languages, context)
+    names = [model.name for model in (context.understand, context.chat) if model]
+    prompt = rewrite_prompt(asked, history[-REMEMBERED_TURNS:], languages, context.prompts)
+    key = text_hash("\0".join([asked["tenant_id"], *names, messages_hash(prompt.messages)]))
+    # What went on without a model may go better the next time.
+    (understood, calls, warnings), hit = await caches.understanding.get(
+        key, lambda: _by_models(asked, history, languages, context), keep=lambda result: not result[2]
+    )
+    caches.used["understanding"] = "hit" if hit else "miss"
+    return understood, [] if hit else calls, warnings
 
 
 async def _by_models(
@@ -126,12 +150,12 @@ async def _ask(
     try:
         answer = await _answer(model, prompt, replace(REWRITE_OPTIONS, max_tokens=tokens), calls)
     except HeadraceError as error:
-        return None, warn(context.emit, "understand_query", error.code, error.message)
+        return None, StageWarning(stage="understand_query", code=error.code, message=error.message)
     understood = parse_understanding(without_thinking(answer), asked["query"], languages)
     if understood is None:
         calls[-1]["error"] = UNREADABLE
         message = "The rewriting model did not answer with the JSON it was asked for."
-        return None, warn(context.emit, "understand_query", UNREADABLE, message)
+        return None, StageWarning(stage="understand_query", code=UNREADABLE, message=message)
     return understood, None
 
 

@@ -66,8 +66,8 @@ def _stage(name: str, one: Stage | None, other: Stage | None, first: Trace, seco
 
 
 def _output(stage: Stage | None) -> dict[str, Any]:
-    """Without the time of day, which differs between any two runs and decides nothing."""
-    output = dict(stage["output"]) if stage else {}
+    """Without what differs between any two runs and decides nothing: the time of day, what was kept."""
+    output = {name: value for name, value in (stage["output"] if stage else {}).items() if name != "cached"}
     if "budget" in output:
         output["budget"] = {name: value for name, value in output["budget"].items() if name != "current_time"}
     return output

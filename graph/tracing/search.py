@@ -79,7 +79,7 @@ def search_trace(recorded: Recorded, *, cache: Mapping[str, str] | None = None) 
             for call in state.get("calls", [])
         ],
         rerank_verdict=state.get("rerank_verdict"),
-        cache=dict(cache or {}),
+        cache=dict(cache or state.get("cached", {})),
         settings={name: asked[name] for name in Knobs.__annotations__ if name in asked},
     )
     return cast(SearchTrace, without_secrets(trace, recorded.hide))

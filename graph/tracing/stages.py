@@ -25,6 +25,7 @@ SMALL = frozenset(
         "rerank_verdict",
         "wiki_boosted",
         "skipped",
+        "cached",
         "budget",
         "usage",
         "model",
@@ -55,14 +56,18 @@ _PROMPT = ("request", "history", "rewritten_query", "intent", "uses_history", "s
 PARTS: Mapping[str, Part] = {
     "load_history": Part(reads=("request",), writes=("history",)),
     "understand_query": Part(
-        reads=("request", "history"), writes=("intent", "rewritten_query", "uses_history", "translations")
+        reads=("request", "history"),
+        writes=("intent", "rewritten_query", "uses_history", "translations", "cached"),
     ),
     "search_chunks": Part(
-        reads=(*_QUESTION, "translations"), writes=("chunk_hits", "variants"), hits_out="chunk_hits"
+        reads=(*_QUESTION, "translations"), writes=("chunk_hits", "variants", "cached"), hits_out="chunk_hits"
     ),
     "collect_results": Part(reads=("chunk_hits",), writes=("hits",), hits_in="chunk_hits", hits_out="hits"),
     "rerank": Part(
-        reads=(*_QUESTION, "hits"), writes=("ranked", "rerank_verdict"), hits_in="hits", hits_out="ranked"
+        reads=(*_QUESTION, "hits"),
+        writes=("ranked", "rerank_verdict", "cached"),
+        hits_in="hits",
+        hits_out="ranked",
     ),
     "boost_wiki": Part(
         reads=("request", "ranked"), writes=("wiki_boosted", "ranked"), hits_in="ranked", hits_out="ranked"

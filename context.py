@@ -553,8 +553,9 @@ def _no_matter(kb_id: str, entry_ids: Sequence[str]) -> None:
 class Context:
     """One per run; frozen. `understand` is None where no model can rewrite (rules do it then).
 
-    `stale` is told of index entries, by knowledge base, that the catalogue does not have. Without `caches`
-    everything is computed.
+    `stale` is told of index entries, by knowledge base, that the catalogue does not have. `reindexing` tells
+    which knowledge bases are found less well than they should be, as an index of theirs is being made again.
+    Without `caches` everything is computed.
     """
 
     catalogue: SearchCatalogue
@@ -569,4 +570,5 @@ class Context:
     understand: ChatModel | None = None
     reranker: Reranker | None = None
     stale: Callable[[str, Sequence[str]], None] = _no_matter
+    reindexing: Callable[[], AbstractSet[str]] = frozenset[str]
     caches: Caches | None = None

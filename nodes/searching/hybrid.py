@@ -92,9 +92,25 @@ async def _planned(context: Context, search: Search, targets: Sequence[Target]) 
         wordings=_wordings(texts, vectors, terms),
         limit=limit,
         foreign=foreign(in_scope, search.query, [*texts]) if len(in_scope) > 1 else [],
-        failures=failures,
+        failures=[*failures, *_reindexing(context, asked)],
         model_calls=model_calls,
     )
+
+
+def _reindexing(context: Context, asked: Sequence[Counted]) -> list[DependencyFailed]:
+    """What is searched though not all of it can be found yet."""
+    known = context.reindexing()
+    return [
+        DependencyFailed(
+            "index",
+            f"Knowledge base {target.kb.name!r} is being indexed again: until that is done, some of it is "
+            f"found by its words alone, by its meaning alone, or not at all.",
+            code="reindexing",
+        )
+        for one in asked
+        for target in one.group.targets
+        if target.kb.id in known or target.kb.id in one.group.without_words
+    ]
 
 
 def _wordings(

@@ -17,6 +17,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 STORES_AT_ONCE = 4
+REBUILDING = "index_rebuilding"  # as a keyword index says it of one of its knowledge bases
 # An FAQ has many ways to ask one thing: where a round was full of few entries, more of it is looked at.
 MOST_ROUNDS = 5
 WIDENED = 3
@@ -73,18 +74,35 @@ async def each_store(
 
 
 async def count_terms(group: StoreGroup, wordings: Mapping[str, str], seconds: float) -> Counted:
-    """First round: how common the terms are. Raises DependencyFailed, as the next."""
-    store, clock = configured(group), Clock.started(seconds)
+    """First round: how common the terms are. Raises DependencyFailed, as the next.
+
+    Finds out, too, whose keyword index is just being made again: it is gone on without.
+    """
+    clock = Clock.started(seconds)
     started = asyncio.get_running_loop().time()
-    found = await asyncio.gather(
-        *(
-            _in_time(group, "keyword index", store.keywords.terms(group.kb_ids, text), clock)
-            for text in wordings.values()
-        )
+    while True:
+        try:
+            terms = await _terms(group, wordings, clock)
+        except DependencyFailed as error:
+            group = _without_words(group, error)
+        else:
+            spent = asyncio.get_running_loop().time() - started
+            return Counted(group=group, terms=terms, seconds=seconds, spent=spent)
+
+
+async def _terms(group: StoreGroup, wordings: Mapping[str, str], clock: Clock) -> dict[str, QueryTerms]:
+    keywords, kb_ids = configured(group).keywords, group.with_words(group.kb_ids)
+    asking = (
+        _in_time(group, "keyword index", keywords.terms(kb_ids, text), clock) for text in wordings.values()
     )
-    spent = asyncio.get_running_loop().time() - started
-    terms = dict(zip(wordings, found, strict=True))
-    return Counted(group=group, terms=terms, seconds=seconds, spent=spent)
+    return dict(zip(wordings, await asyncio.gather(*asking), strict=True))
+
+
+def _without_words(group: StoreGroup, error: DependencyFailed) -> StoreGroup:
+    kb_id = error.details.get("knowledge_base_id")
+    if error.code != REBUILDING or kb_id not in group.with_words(group.kb_ids):
+        raise error
+    return replace(group, without_words={*group.without_words, kb_id})
 
 
 async def ask_store(
@@ -137,7 +155,11 @@ def rounds(limit: int) -> list[int]:
 async def ask_keywords(group: StoreGroup, call: Call, text: str, seconds: float) -> list[Scored]:
     """One search of words alone, how rare they are counted by the store itself."""
     searching = configured(group).keywords.search(
-        call.kb_ids, text, limit=call.limit, document_ids=call.document_ids, kinds=call.kinds
+        group.with_words(call.kb_ids),
+        text,
+        limit=call.limit,
+        document_ids=call.document_ids,
+        kinds=call.kinds,
     )
     found = await _in_time(group, "keyword index", searching, Clock.started(seconds))
     return [one for one in found if one.score > 0]
@@ -177,7 +199,12 @@ async def _both(group: StoreGroup, call: Call, wording: Wording, clock: Clock) -
             kb_ids, group.model, wording.vector, limit=limit, document_ids=documents, kinds=kinds
         ),
         store.keywords.search(
-            kb_ids, wording.text, limit=limit, document_ids=documents, kinds=kinds, terms=wording.terms
+            group.with_words(kb_ids),
+            wording.text,
+            limit=limit,
+            document_ids=documents,
+            kinds=kinds,
+            terms=wording.terms,
         ),
     )
     return recall_of({"vector": vectors, "keyword": [one for one in keywords if one.score > 0]})
@@ -204,7 +231,9 @@ async def _completed(
         group,
         clock,
         store.vectors.scores(group.kb_ids, group.model, wording.vector, without_cosine),
-        store.keywords.scores(group.kb_ids, wording.text, without_bm25, terms=wording.terms),
+        store.keywords.scores(
+            group.with_words(group.kb_ids), wording.text, without_bm25, terms=wording.terms
+        ),
     )
     return replace(
         recall, scores={"vector": {**known["vector"], **cosines}, "keyword": {**known["keyword"], **bm25}}

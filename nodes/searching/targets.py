@@ -48,16 +48,24 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreGroup:
-    """Knowledge bases of one store and one embedding model. `store` is None where it is not configured."""
+    """Knowledge bases of one store and one embedding model. `store` is None where it is not configured.
+
+    Those in `without_words` are asked for vectors alone: their keyword index is just being made again.
+    """
 
     name: str
     model: str
     store: SearchStore | None
     targets: Sequence[Target]
+    without_words: AbstractSet[str] = frozenset()
 
     @property
     def kb_ids(self) -> list[str]:
         return [target.kb.id for target in self.targets]
+
+    def with_words(self, kb_ids: Iterable[str]) -> list[str]:
+        """Those of them whose keyword index can be asked."""
+        return [id for id in kb_ids if id not in self.without_words]
 
 
 async def find_targets(context: Context, search: Search) -> list[Target]:

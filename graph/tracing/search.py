@@ -1,10 +1,10 @@
 """The trace of a search: what a run's trace says of retrieval, from the last state alone."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, TypedDict, cast
 
-from ...state import Departure, Knobs, StageWarning, Usage
+from ...state import Departure, Knobs, RagState, StageWarning, Usage
 from .candidates import CHANNELS, candidates_of, hits_in
 from .recorded import Recorded
 from .shapes import Candidate
@@ -54,7 +54,7 @@ class SearchTrace(TypedDict):
     settings: dict[str, Any]  # as they were in effect
 
 
-def search_trace(recorded: Recorded, *, cache: Mapping[str, str] | None = None) -> SearchTrace:
+def search_trace(recorded: Recorded) -> SearchTrace:
     """Of a search that is recorded as a run with one snapshot: its end."""
     asked, state = recorded.asked, recorded.state
     candidates = candidates_of(recorded)
@@ -79,7 +79,7 @@ def search_trace(recorded: Recorded, *, cache: Mapping[str, str] | None = None) 
             for call in state.get("calls", [])
         ],
         rerank_verdict=state.get("rerank_verdict"),
-        cache=dict(cache or state.get("cached", {})),
+        cache=state.get("cached", {}),
         settings={name: asked[name] for name in Knobs.__annotations__ if name in asked},
     )
     return cast(SearchTrace, without_secrets(trace, recorded.hide))
@@ -95,14 +95,18 @@ def _stages(recorded: Recorded) -> list[SearchStage]:
             duration_ms=timings[name],
             hits_in=_count(recorded, part.hits_in),
             hits_out=_count(recorded, part.hits_out),
-            output={
-                channel: state[channel] for channel in part.writes if channel in SMALL and channel in state
-            },
+            output=_output(state, part.writes),
             departures=departures_at(name, state),
         )
         for name, part in PARTS.items()
         if name in timings
     ]
+
+
+def _output(state: RagState, writes: Sequence[str]) -> dict[str, Any]:
+    # What all stages together had from caches is told once, beside them.
+    told = SMALL - {"cached"}
+    return {channel: state[channel] for channel in writes if channel in told and channel in state}
 
 
 def _count(recorded: Recorded, channel: str) -> int | None:

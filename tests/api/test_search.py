@@ -57,7 +57,10 @@ def test_a_trace_tells_stages_in_order_with_time_and_hits(client: httpx.Client, 
     assert trace["stages"][2]["output"]["rerank_verdict"] == trace["rerank_verdict"] == "skipped"
     assert [(call["role"], call["error"]) for call in trace["calls"]] == [("embedding", None)]
     assert (trace["query"], trace["queries"]) == ("grease 润滑脂", {"zh": "grease 润滑脂"})
-    assert (trace["warnings"], trace["cache"]) == ([], {})
+    assert (trace["warnings"], trace["cache"]) == ([], {"query": "miss", "embedding": "miss"})
+    again = traced(client, "grease 润滑脂", kb, rerank=False)
+    assert (again["cache"]["query"], again["calls"]) == ("hit", [])
+    assert [one["ranks"] for one in again["candidates"]] == [one["ranks"] for one in trace["candidates"]]
 
 
 def test_a_trace_tells_places_and_scores_by_channel(client: httpx.Client, kb: str) -> None:

@@ -132,3 +132,51 @@ def test_old_runs_are_trimmed_after_the_start(tmp_path: Path) -> None:
         assert "12 天" in data(client.get(run))["answer"]
         assert len(data(client.get(f"{run}/events"))) > 3
         refused(client.post(f"{run}/fork", json={"from": "rerank"}), 409, "checkpoint_gone")
+
+
+# --- what is kept in memory ---
+
+
+def counters(client: httpx.Client) -> dict[str, dict[str, int]]:
+    return data(client.get(f"{API}/info"))["caches"]
+
+
+def searched(client: httpx.Client, kb: str, query: str) -> str:
+    body = {"query": query, "knowledge_base_ids": [kb], "trace": True}
+    return data(client.post(f"{API}/search", json=body))["trace"]["cache"]["query"]
+
+
+def test_a_search_is_made_again_after_the_caches_were_cleared(client: httpx.Client, kb: str) -> None:
+    query = "怎样申请年休假？"
+    assert [searched(client, kb, query) for _ in range(2)] == ["miss", "hit"]
+    before = counters(client)
+    assert before["queries"]["hits"] >= 1
+    cleared = data(client.post(f"{API}/cache/clear"))["cleared"]
+    assert {name: cleared[name] for name in ("queries", "embeddings")} == {
+        name: before[name]["entries"] for name in ("queries", "embeddings")
+    }
+    assert counters(client)["queries"]["entries"] == 0
+    assert searched(client, kb, query) == "miss"
+
+
+def test_a_changed_document_is_searched_anew(client: httpx.Client) -> None:
+    kb = a_kb(client, "变", [("手册.md", HANDBOOK)])
+    assert [searched(client, kb, "年休假") for _ in range(2)] == ["miss", "hit"]
+    (document,) = data(client.get(f"{API}/knowledge-bases/{kb}/documents"))
+    chunks = data(client.get(f"{API}/documents/{document['id']}/chunks"))
+    chunk = next(one for one in chunks if one["kind"] != "parent")
+    data(client.put(f"{API}/chunks/{chunk['id']}", json={"enabled": False}))
+    assert searched(client, kb, "年休假") == "miss"
+
+
+def test_erasing_leaves_nothing_in_memory(client: httpx.Client) -> None:
+    kb = a_kb(client, "秘密", [("手册.md", HANDBOOK), ("pump.md", MANUAL)])
+    session = a_session(client, kb)
+    ask(client, session, "年休假有几天？")
+    assert counters(client)["queries"]["entries"] > 0
+    data(client.post(f"{API}/erase", json={"session_id": session}))
+    assert {one["entries"] for one in counters(client).values()} == {0}
+    searched(client, kb, "年休假")
+    document = data(client.get(f"{API}/knowledge-bases/{kb}/documents"))[0]["id"]
+    data(client.post(f"{API}/erase", json={"knowledge_id": document}))
+    assert {one["entries"] for one in counters(client).values()} == {0}

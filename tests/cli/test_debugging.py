@@ -132,6 +132,14 @@ def test_what_quoted_an_erased_document_is_gone_and_said_to_be(
     assert all(len(line) < 300 for line in capsys.readouterr().err.splitlines())
 
 
+def test_caches_are_cleared(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(report_of(*data, "cache", "clear")["cleared"]) == {
+        *("queries", "embeddings", "rerank", "understanding")
+    }
+    assert main([*data, "cache", "clear"]) == 0
+    assert capsys.readouterr().out == "Nothing was kept.\n"
+
+
 def test_gc_says_what_it_would_do_and_what_it_did(
     data: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

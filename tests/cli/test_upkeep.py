@@ -1,4 +1,4 @@
-from headrace.cli.upkeep import erased_line, gc_lines
+from headrace.cli.upkeep import cleared_line, erased_line, gc_lines
 
 NONE = {"runs_trimmed": 0, "runs_emptied": 0, "checkpoints": 0, "events": 0, "passages": 0, "threads": 0}
 SAME = {"dry_run": False, "bytes_before": 2_000, "bytes_after": 2_000, "freed_bytes": 0}
@@ -27,3 +27,10 @@ def test_nothing_to_remove_is_said() -> None:
 def test_what_was_erased_is_counted() -> None:
     assert erased_line({"sessions": 1, "runs": 2, "documents": 0}) == "Erased: 1 session, 2 runs."
     assert erased_line({"sessions": 0}) == "Erased: nothing was left of it."
+
+
+def test_what_was_forgotten_is_counted() -> None:
+    assert cleared_line({"queries": 2, "embeddings": 1200, "rerank": 0}) == (
+        "Forgotten: 2 queries, 1,200 embeddings."
+    )
+    assert cleared_line({"queries": 0}) == "Nothing was kept."

@@ -129,6 +129,7 @@ async def open_stack(
                 understand=understand,
                 reranker=CachedReranker(reranker, caches.rerank, kept.used) if reranker else None,
                 stale=ingestion.heal,
+                reindexing=ingestion.reindexing,
                 caches=kept,
             )
 

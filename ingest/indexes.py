@@ -43,6 +43,8 @@ class Indexes:
         self._embedder = embedder
         self._indexing = indexing
         self._without_vector: deque[tuple[str, Sequence[str]]] = deque()  # entries, by knowledge base
+        # Knowledge bases whose keywords are being made again; and those with which that has failed.
+        self._unfinished: set[str] = set()
         self._stale: dict[str, set[str]] = {}  # entries that a search has met, by knowledge base
         self._healing: dict[str, set[str]] = {}
         self._reported = anyio.Event()
@@ -80,6 +82,7 @@ class Indexes:
     async def _catch_up(self, store: SearchStore, kbs: Sequence[KnowledgeBase]) -> None:
         await store.keywords.keep_only({kb.id for kb in kbs})
         outdated = await store.keywords.outdated()
+        self._unfinished |= outdated
         for kb in kbs:
             known = await self._catalogue.chunk_ids(kb.id)
             try:
@@ -99,12 +102,14 @@ class Indexes:
         lacking = known - there
         if not anew and not lacking:
             return
+        self._unfinished.add(kb.id)
         began = monotonic()
         if anew or not there:
             await store.keywords.rewrite(kb.id, unembedded(self._catalogue, sorted(known)))
         else:
             async for batch in unembedded(self._catalogue, sorted(lacking)):
                 await store.keywords.add(kb.id, batch)
+        self._unfinished.discard(kb.id)
         took = monotonic() - began
         log.info(
             "keyword index of knowledge base %s: %d entries made again, %.1f s", kb.id, len(lacking), took
@@ -135,9 +140,10 @@ class Indexes:
     def has_gaps(self) -> bool:
         return bool(self._without_vector)
 
-    def gaps(self, kb_id: str) -> int:
-        """How many entries of a knowledge base have no vector yet, and are found by their words only."""
-        return sum(len(batch) for id, batch in self._without_vector if id == kb_id)
+    def reindexing(self) -> frozenset[str]:
+        """Knowledge bases with an index that is being made again, or that could not be: then the next start
+        tries it once more."""
+        return frozenset({*self._unfinished, *(kb_id for kb_id, _ in self._without_vector)})
 
     async def restore(self) -> None:
         """Make some of the vectors again that an index has lost, from what the catalogue has: texts that were
@@ -150,6 +156,7 @@ class Indexes:
         except NotFound:
             log.info("knowledge base %s is gone before its vectors were made again", kb_id)
         except HeadraceError:
+            self._unfinished.add(kb_id)
             log.exception("vectors of knowledge base %s could not be made again", kb_id)
         finally:
             self._without_vector.popleft()
@@ -199,7 +206,9 @@ class Indexes:
             return
         chunks = await self._catalogue.indexed_chunks(ids)
         valid = {id for id, chunk in chunks.items() if chunk.kb_id == kb_id and is_searched(chunk)}
-        if gone := [id for id in ids if id not in valid]:
+        # A search over several knowledge bases cannot tell in which of them it met an entry.
+        gone = sorted(await self._held(kb, {*ids} - valid))
+        if gone:
             await self.remove(kb, gone)
             log.warning(
                 "%d index entries of knowledge base %s, which the catalogue does not have, were met by a "
@@ -208,6 +217,14 @@ class Indexes:
                 kb_id,
                 ", ".join(gone[:10]) + (" …" if len(gone) > 10 else ""),
             )
+
+    async def _held(self, kb: KnowledgeBase, ids: AbstractSet[str]) -> set[str]:
+        """Those of these entries that are in one of the indexes."""
+        if not ids:
+            return set()
+        store = self.of(kb)
+        there = await store.vectors.ids(kb.id, kb.embedding_model) | await store.keywords.ids(kb.id)
+        return there & ids
 
 
 def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -143,10 +143,9 @@ class Ingestion:
         them: looked at again and removed in the background."""
         self._indexes.report(kb_id, entry_ids)
 
-    def gaps(self, kb_id: str) -> int:
-        """How many chunks of a knowledge base are found by their words only: their vectors were lost, and are
-        being made again."""
-        return self._indexes.gaps(kb_id)
+    def reindexing(self) -> frozenset[str]:
+        """Knowledge bases of which a search finds less than there is: their indexes are being made again."""
+        return self._indexes.reindexing()
 
     # --- what comes in ---
 

@@ -11,7 +11,8 @@ import pytest
 
 from headrace.context import Context, SearchStore
 from headrace.errors import DependencyFailed
-from headrace.nodes.searching.hybrid import Search, hybrid_search
+from headrace.nodes.searching.hybrid import hybrid_search
+from headrace.nodes.searching.search import Found, Search
 
 from ..fakes import MODEL, World
 from .places import Place, a_place
@@ -26,7 +27,13 @@ TEXTS = {
 
 def context_of(place: Place) -> Context:
     stores = {"embedded": SearchStore(vectors=place.vectors, keywords=place.keywords)}
-    return replace(World().context(), catalogue=place.catalogue, stores=stores, stale=place.ingestion.heal)
+    return replace(
+        World().context(),
+        catalogue=place.catalogue,
+        stores=stores,
+        stale=place.ingestion.heal,
+        reindexing=place.ingestion.reindexing,
+    )
 
 
 async def filled(place: Place, name: str = "手册") -> tuple[str, list[str]]:
@@ -40,9 +47,12 @@ async def filled(place: Place, name: str = "手册") -> tuple[str, list[str]]:
     return kb.id, [document.id for document in added]
 
 
+async def searched(place: Place, *kb_ids: str) -> Found:
+    return await hybrid_search(context_of(place), Search(query="年假 sick leave", kb_ids=kb_ids))
+
+
 async def documents_found(place: Place, *kb_ids: str) -> set[str]:
-    found = await hybrid_search(context_of(place), Search(query="年假 sick leave", kb_ids=kb_ids))
-    return {hit["document_id"] for hit in found.hits}
+    return {hit["document_id"] for hit in (await searched(place, *kb_ids)).hits}
 
 
 async def test_a_deleted_document_that_is_still_indexed_is_not_shown_and_is_healed_and_told(
@@ -102,7 +112,7 @@ async def test_a_folder_of_an_index_that_is_of_no_use_is_made_again_at_start(
     async with a_place(tmp_path) as place:
         await place.tidied()
         with anyio.fail_after(10):
-            while place.ingestion.gaps(kb_id) + place.ingestion.gaps(other_id):
+            while place.ingestion.reindexing():
                 await place.catalogue.chunk_ids(kb_id)
         assert await place.in_step(kb_id) == before
         assert len(await place.in_step(other_id)) == 2
@@ -111,19 +121,39 @@ async def test_a_folder_of_an_index_that_is_of_no_use_is_made_again_at_start(
         assert await documents_found(place, kb_id, other_id) == {*documents, *others}
 
 
-async def test_while_an_index_is_made_again_a_search_says_so_and_other_knowledge_bases_are_searched(
-    tmp_path: Path,
-) -> None:
+async def test_while_an_index_is_made_again_a_search_finds_by_vectors_and_says_so(tmp_path: Path) -> None:
     async with a_place(tmp_path) as place:
         kb_id, documents = await filled(place)
         other_id, others = await filled(place, "other")
     damaged(tmp_path, kb_id)
     async with a_place(tmp_path) as place:
         async with place.ingestion.indexing:  # the work at the start waits for it
-            with pytest.raises(DependencyFailed, match="being made again") as failed:
-                await documents_found(place, kb_id)
-            assert (failed.value.status, failed.value.code) == (503, "index_rebuilding")
-            assert failed.value.details["knowledge_base_id"] == kb_id
-            assert await documents_found(place, other_id) == {*others}
+            found = await searched(place, kb_id, other_id)
+            assert {hit["document_id"] for hit in found.hits} == {*documents, *others}
+            assert {hit["document_id"] for hit in found.hits if "keyword" in hit["ranks"]} == {*others}
+            assert [failure.code for failure in found.failures] == ["reindexing"]
+            assert "'手册'" in found.failures[0].message
+            assert (await searched(place, other_id)).failures == []
+            with pytest.raises(DependencyFailed, match="being made again"):
+                await place.keywords.search([kb_id], "年假", limit=1)
         await place.tidied()
-        assert await documents_found(place, kb_id) == {*documents}
+        found = await searched(place, kb_id, other_id)
+        assert (len(found.hits), found.failures) == (4, [])
+        assert all("keyword" in hit["ranks"] for hit in found.hits)
+
+
+async def test_shutdown_with_entries_still_to_be_healed_is_clean_and_the_next_start_removes_them(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with a_place(tmp_path) as place:
+        kb_id, (leave, sick) = await filled(place)
+        await place.catalogue.remove(leave)
+        async with place.ingestion.indexing:
+            assert await documents_found(place, kb_id) == {sick}  # reported, and it waits for its turn
+            with anyio.fail_after(5), caplog.at_level(logging.WARNING):
+                await place.ingestion.close()
+        place.ingestion.heal(kb_id, ["too late"])
+    assert caplog.records == []
+    async with a_place(tmp_path) as place:
+        await place.tidied()
+        assert len(await place.in_step(kb_id)) == 1

@@ -1,7 +1,7 @@
 """Indexes that are behind the catalogue, ahead of it, or lost; several stores."""
 
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,12 +10,12 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from headrace.context import KnowledgeBase, SearchStore
+from headrace.context import IndexEntry, KnowledgeBase, SearchStore
 from headrace.errors import DependencyFailed
 from headrace.ingest.indexes import Indexes
 from headrace.ingest.pipeline import Ingestion
 
-from .fakes import MODEL, MemoryKeywords, MemoryVectors, Place
+from .fakes import MODEL, LetterEmbedder, MemoryKeywords, MemoryVectors, Place
 
 pytestmark = pytest.mark.anyio
 
@@ -110,6 +110,21 @@ async def test_stale_entries_are_removed_from_both_indexes_and_told_once(
     assert gone in told
 
 
+async def test_a_search_over_several_cannot_tell_in_which_it_met_an_entry(
+    place: Place, kb: KnowledgeBase, caplog: pytest.LogCaptureFixture
+) -> None:
+    gone, kept = await filled(place, kb, "年假十天。", "Kept.")
+    del place.catalogue.stored[gone]
+    other = place.catalogue.create_kb("other")
+    with caplog.at_level(logging.WARNING):
+        async with Healing(place).running() as indexes:
+            for kb_id in (other.id, kb.id):
+                indexes.report(kb_id, [gone])
+    assert place.indexed(kb) == {kept}
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert f"1 index entries of knowledge base {kb.id}" in told
+
+
 async def test_what_is_published_meanwhile_is_not_stale(place: Place, kb: KnowledgeBase) -> None:
     (chunk_id,) = await filled(place, kb, "年假十天。")
     chunk = place.catalogue.stored.pop(chunk_id)  # indexed, not yet published
@@ -176,18 +191,16 @@ async def test_lost_keywords_are_made_again_without_embedding(place: Place, kb: 
     assert len(place.embedder.batches) == embedded + 2  # the two that were waited for
 
 
-async def test_lost_vectors_are_embedded_again_and_counted_until_then(
-    place: Place, kb: KnowledgeBase
-) -> None:
+async def test_lost_vectors_are_embedded_again_and_named_until_then(place: Place, kb: KnowledgeBase) -> None:
     ids = await filled(place, kb, "年假十天。", "Sick leave.", "Kept.")
     for id in ids[1:]:
         del place.vectors.entries[kb.id][id]
     place.embedder.gate, place.embedder.reached = anyio.Event(), anyio.Event()
     async with place.running() as ingestion:
         await place.embedder.reached.wait()
-        assert (ingestion.gaps(kb.id), ingestion.gaps("other")) == (2, 0)
+        assert ingestion.reindexing() == {kb.id}
         place.embedder.gate.set()
-        await until(lambda: ingestion.gaps(kb.id) == 0)
+        await until(lambda: not ingestion.reindexing())
     assert place.indexed(kb) == {*ids}
 
 
@@ -213,6 +226,32 @@ async def test_keywords_of_a_knowledge_base_of_another_model_are_made_again_too(
         await caught_up(ingestion, place.catalogue.create_kb("new"))
     assert {*place.keywords.entries[kb.id]} == {chunk_id}
     assert kb.id not in place.vectors.entries
+
+
+class Slow(MemoryKeywords):
+    """Waits in the middle of being written anew."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.gate = anyio.Event(), anyio.Event()
+
+    async def rewrite(self, kb_id: str, batches: AsyncIterable[Sequence[IndexEntry]]) -> None:
+        self.reached.set()
+        await self.gate.wait()
+        await super().rewrite(kb_id, batches)
+
+
+async def test_a_knowledge_base_whose_keywords_are_written_anew_is_named_meanwhile(
+    place: Place, kb: KnowledgeBase
+) -> None:
+    (chunk_id,) = await filled(place, kb, "年假十天。")
+    place.keywords = slow = Slow()
+    async with place.running() as ingestion:
+        await slow.reached.wait()
+        assert ingestion.reindexing() == {kb.id}
+        slow.gate.set()
+        await until(lambda: not ingestion.reindexing())
+    assert place.indexed(kb) == {chunk_id}
 
 
 class Unreachable(MemoryKeywords):

@@ -137,7 +137,7 @@ async def test_what_one_store_has_lost_is_made_again_there_and_nowhere_else(tmp_
     async with opened(tmp_path) as data:
         await data.added(near, "Other.")  # after the work at the start
         with anyio.fail_after(10):
-            while data.ingestion.gaps(far.id):
+            while data.ingestion.reindexing():
                 await anyio.lowlevel.checkpoint()
         assert await data.held(FAR, far) == before[FAR]
         assert await data.held(NEAR, far) == await data.held(FAR, near) == set()

@@ -254,6 +254,29 @@ async def test_a_knowledge_base_whose_keywords_are_written_anew_is_named_meanwhi
     assert place.indexed(kb) == {chunk_id}
 
 
+class ModelDown(LetterEmbedder):
+    async def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
+        self.reached.set()
+        raise DependencyFailed("embedding", "down")
+
+
+async def test_one_that_could_not_be_made_again_is_named_until_a_start_has_done_it(
+    place: Place, kb: KnowledgeBase
+) -> None:
+    ids = await filled(place, kb, "年假十天。", "Sick leave.")
+    del place.vectors.entries[kb.id][ids[0]]
+    working, place.embedder = place.embedder, ModelDown()
+    async with place.running() as ingestion:
+        await place.embedder.reached.wait()
+        await a_while()
+        assert ingestion.reindexing() == {kb.id}
+    place.embedder = working
+    async with place.running() as ingestion:
+        await until(lambda: len(place.vectors.entries[kb.id]) == 2)
+        await until(lambda: not ingestion.reindexing())
+    assert place.indexed(kb) == {*ids}
+
+
 class Unreachable(MemoryKeywords):
     async def keep_only(self, kb_ids: set[str]) -> None:
         raise DependencyFailed("keyword index", "Nobody answers.")

@@ -265,3 +265,13 @@ def _translating(work: Callable[[], T]) -> T:
         return work()
     except (ValueError, OSError, Unusable) as error:  # tantivy raises ValueError for everything
         raise DependencyFailed(NAME, f"The keyword index (tantivy) did not answer: {error}") from error
+    except BaseException as error:
+        # No module has this class, and it is no Exception: no run would be told of its end.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise DependencyFailed(
+            NAME,
+            "The keyword index (tantivy) cannot be read, a file of it must be damaged. The next start of the "
+            f"server makes it again. ({error})",
+            code="index_damaged",
+        ) from error

@@ -210,6 +210,23 @@ async def test_an_index_that_is_found_damaged_by_a_search_says_that_it_is_made_a
     assert failed.value.dependency == "keyword index"
 
 
+async def test_a_search_of_a_damaged_index_that_was_not_looked_at_yet_fails_and_is_told_so(
+    tmp_path: Path, tokens: Tokens
+) -> None:
+    keywords = TantivyKeywords(tmp_path, tokens)
+    await keywords.add("kb", [an_entry(f"n{n}", f"年假 {n}") for n in range(200)])
+    [postings] = (tmp_path / "kb").glob("*.idx")
+    third = postings.stat().st_size // 3
+    with postings.open("r+b") as file:
+        file.seek(third)
+        file.write(bytes(third))
+    # A panic of Rust is no Exception: whoever waits for the search would not be told of its end.
+    with pytest.raises(DependencyFailed, match="next start") as failed:
+        await TantivyKeywords(tmp_path, tokens).search(["kb"], "年假", limit=5)
+    assert failed.value.code == "index_damaged"
+    assert await TantivyKeywords(tmp_path, tokens).outdated() == {"kb"}
+
+
 async def test_what_a_kill_left_beside_an_index_is_no_damage(tmp_path: Path, tokens: Tokens) -> None:
     first = TantivyKeywords(tmp_path, tokens)
     await first.add("kb", [an_entry("a"), an_entry("b")])

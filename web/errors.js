@@ -44,6 +44,8 @@ const TEXTS = {
     unsupported_format: "无法读取：不支持这种格式，或者内容与扩展名不符、文件已损坏。支持：{supported}。",
     empty_document: "文件是空的。",
     upload_too_large: "文件超过大小上限，请拆分后上传，或调大 HEADRACE_UPLOAD_LIMIT_MB。",
+    reindexing: "所选知识库中有的正在重建索引，完成之前可能搜不全。",
+    index_rebuilding: "这个知识库的索引正在重建，请稍后再试。",
     embedding_model_mismatch:
       "这个知识库是用另一个向量模型建立索引的。请恢复原来的 HEADRACE_EMBEDDING_* 设置，或把文档加入新的知识库。",
     chat_unauthorized: "语言模型服务拒绝了密钥，请检查 HEADRACE_CHAT_API_KEY。",

@@ -91,7 +91,11 @@ class Indexes:
                 log.exception("the keyword index of knowledge base %s could not be made whole", kb.id)
         await store.vectors.keep_only({kb.id for kb in kbs})
         for kb in kbs:
-            await self._compare_vectors(store, kb, await self._catalogue.chunk_ids(kb.id))
+            try:
+                await self._compare_vectors(store, kb, await self._catalogue.chunk_ids(kb.id))
+            except HeadraceError:
+                self._unfinished.add(kb.id)
+                log.exception("the vectors of knowledge base %s could not be compared", kb.id)
 
     async def _complete_keywords(
         self, store: SearchStore, kb: KnowledgeBase, known: AbstractSet[str], *, anew: bool

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from headrace.context import Context, SearchStore
@@ -15,6 +16,8 @@ from headrace.nodes.searching.hybrid import hybrid_search
 from headrace.nodes.searching.search import Found, Search
 
 from ..fakes import MODEL, World
+from .fakes import MemoryVectors
+from .fakes import Place as MemoryPlace
 from .places import Place, a_place
 
 pytestmark = pytest.mark.anyio
@@ -157,3 +160,27 @@ async def test_shutdown_with_entries_still_to_be_healed_is_clean_and_the_next_st
     async with a_place(tmp_path) as place:
         await place.tidied()
         assert len(await place.in_step(kb_id)) == 1
+
+
+class OneUnreadable(MemoryVectors):
+    async def ids(self, kb_id: str, model: str) -> set[str]:
+        if kb_id == "kb1":
+            raise DependencyFailed("vector store", "Its file is damaged.")
+        return await super().ids(kb_id, model)
+
+
+async def test_vectors_that_cannot_be_read_keep_no_others_from_being_made_again_and_are_told(
+    tmp_path: Path,
+) -> None:
+    place = MemoryPlace(tmp_path)
+    kbs = [place.catalogue.create_kb(name) for name in ("手册", "other")]
+    async with place.running() as ingestion:
+        for kb in kbs:
+            added = await ingestion.add(kb, name="a.txt", content=f"Text of {kb.name}.".encode())
+            await ingestion.finished(added.id)
+    place.vectors = OneUnreadable()
+    async with place.running() as ingestion:
+        with anyio.fail_after(5):
+            while kbs[1].id not in place.vectors.entries:
+                await anyio.lowlevel.checkpoint()
+        assert ingestion.reindexing() == {kbs[0].id}

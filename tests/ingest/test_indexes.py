@@ -325,7 +325,10 @@ async def test_each_knowledge_base_is_indexed_in_its_own_store(
         settings=place.settings,
     )
     await ingestion.start()
-    documents = [await ingestion.add(kb, name="a.txt", content=b"Text.") for kb in (here, there, nowhere)]
+    documents = [
+        await ingestion.add(kb, name="a.txt", content=f"Text of {kb.name}.".encode())
+        for kb in (here, there, nowhere)
+    ]
     ended = [await ingestion.finished(document.id) for document in documents]
     assert [document.status for document in ended] == ["ready", "ready", "failed"]
     assert "Store 'none', which holds 'nowhere', is not configured" in (ended[2].error or "")

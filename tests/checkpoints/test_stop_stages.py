@@ -20,7 +20,7 @@ from headrace.checkpoints.journal import Journal, open_journal
 from headrace.checkpoints.runs import Runs
 from headrace.checkpoints.saver import JournalSaver
 from headrace.checkpoints.sessions import Sessions
-from headrace.context import ChatOptions, ChatPiece, ChatPrompt, Context
+from headrace.context import ChatOptions, ChatPiece, ChatPrompt, Context, SearchStore
 from headrace.graph.build import build
 from headrace.state import Asked
 
@@ -195,14 +195,14 @@ async def a_trial(
 
     def make_context(emit: RunEmitter, asked: Asked) -> Context:
         context = world.context(reranker=FakeReranker({"leave": 0.9}, rest=0.4))
+        names = ("catalogue", "passages", "messages", "embedder", "tokens", "reranker")
         behind: Mapping[str, Any] = {
-            name: Behind(name, getattr(context, name), obstacle, calls)
-            for name in (
-                *("catalogue", "passages", "messages", "embedder", "vectors", "keywords", "tokens"),
-                "reranker",
-            )
+            name: Behind(name, getattr(context, name), obstacle, calls) for name in names
         }
-        return replace(context, emit=emit, chat=chat, understand=understand, **behind)
+        vectors: Any = Behind("vectors", world.vectors, obstacle, calls)
+        keywords: Any = Behind("keywords", world.keywords, obstacle, calls)
+        stores = {"embedded": SearchStore(vectors=vectors, keywords=keywords)}
+        return replace(context, emit=emit, chat=chat, understand=understand, stores=stores, **behind)
 
     async with open_journal(folder / "journal.sqlite") as journal:
         events, sessions, saver = EventLog(journal), Sessions(journal), HoldingSaver(journal, holding)
@@ -246,8 +246,9 @@ HELD_UP = [
     ("search_chunks", "catalogue.kbs"),
     ("search_chunks", "embedder.embed_queries"),
     ("search_chunks", "vectors.search"),
+    ("search_chunks", "keywords.terms"),
     ("search_chunks", "keywords.search"),
-    ("search_chunks", "catalogue.chunks"),
+    ("search_chunks", "catalogue.indexed_chunks"),
     ("collect_results", "passages.read"),
     ("rerank", "passages.read"),
     ("rerank", "reranker.scores"),

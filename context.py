@@ -221,6 +221,7 @@ class IndexEntry:
     text: str
     vector: Sequence[float] = ()
     kind: str = "text"  # of its chunk
+    language: str = ""  # of its text; an index looks itself where it is not given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,10 +270,11 @@ class VectorIndex(Protocol):
         limit: int,
         document_ids: Sequence[str] = (),
         kinds: Sequence[str] = (),
+        languages: Sequence[str] = (),
     ) -> list[Scored]:
         """The `limit` nearest of all these knowledge bases together, best first, ties by id.
 
-        `document_ids` and `kinds`, when given, narrow the search to entries of them.
+        `document_ids`, `kinds` and `languages`, when given, narrow the search to entries of them.
         """
         ...
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol
 
 from ..context import Chunk, Document, Embedder, IndexEntry
+from ..text.language import language_of
 from .chunking import search_text
 from .formats import stem_of
 
@@ -68,5 +69,10 @@ async def unembedded(catalogue: ChunkSource, ids: Sequence[str]) -> AsyncIterato
 
 def _entry(chunk: Chunk, text: str, vector: Sequence[float]) -> IndexEntry:
     return IndexEntry(
-        chunk_id=chunk.indexed_as, document_id=chunk.document_id, text=text, vector=vector, kind=chunk.kind
+        chunk_id=chunk.indexed_as,
+        document_id=chunk.document_id,
+        text=text,
+        vector=vector,
+        kind=chunk.kind,
+        language=language_of(chunk.text),  # as the catalogue has it: a title may be in another one
     )

@@ -113,11 +113,17 @@ class FakeVectors:
         limit: int,
         document_ids: Sequence[str] = (),
         kinds: Sequence[str] = (),
+        languages: Sequence[str] = (),
     ) -> list[Scored]:
         if self.failing & {*kb_ids}:
             raise DependencyFailed("vector store", "The vector store is down.")
         found = [entry for kb_id in kb_ids for entry in self.entries.get((kb_id, model), {}).values()]
-        return best({one.chunk_id: dot(vector, one) for one in narrowed(found, document_ids, kinds)}, limit)
+        meant = [
+            one
+            for one in narrowed(found, document_ids, kinds)
+            if not languages or (one.language or language_of(one.text)) in languages
+        ]
+        return best({one.chunk_id: dot(vector, one) for one in meant}, limit)
 
     async def scores(
         self, kb_ids: Sequence[str], model: str, vector: Sequence[float], chunk_ids: Sequence[str]

@@ -1,16 +1,19 @@
 """Which language a person wrote in, of the two that the product speaks."""
 
 import re
-from typing import Literal
+from typing import Literal, get_args
 
 from .stopwords import ENGLISH
 from .tokens import HAN
+
+Language = Literal["zh", "en"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 _HAN = re.compile(f"[{HAN}]")
 _LATIN_WORD = re.compile(r"[A-Za-zÀ-ɏ]+(?:['’][A-Za-z]+)*")
 
 
-def language_of(text: str) -> Literal["zh", "en"]:
+def language_of(text: str) -> Language:
     """ "zh" when Han characters are at least half of Han characters and Latin words together.
 
     English words of form ("what", "the") count twice: one such word says more about the sentence than

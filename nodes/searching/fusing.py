@@ -19,14 +19,14 @@ class Ranked:
     """A chunk, or an entry whose chunk was not read yet, in the ranking.
 
     `scores` and `ranks` (from 1, among chunks) are by channel; those of a translation have its language in
-    their name ("vector_en"). `question` is the id of the question that was found in the chunk's place.
+    their name ("vector_en"). `question` is what was found in the chunk's place.
     """
 
     id: str
     score: float
     scores: Mapping[str, float]
     ranks: Mapping[str, int]
-    question: str | None = None
+    question: Chunk | None = None
 
 
 def coverage_weight(fusion: str, model: str) -> float | None:
@@ -111,9 +111,8 @@ def _is_phrasing(entry: Chunk | None) -> bool:
     return entry is not None and entry.kind == "question" and entry.parent_chunk_id == entry.document_id
 
 
-def _question(entry_id: str, chunks: Chunks) -> str | None:
-    entry = chunks.entry(entry_id)
-    return entry.id if entry and entry.kind == "question" else None
+def _question(entry_id: str, chunks: Chunks) -> Chunk | None:
+    return chunks.entry(entry_id) if chunks.is_question(entry_id) else None
 
 
 def _named(one: Ranked, wording: str) -> Ranked:

@@ -34,8 +34,8 @@ def to_hit(ranked: Ranked, chunk: Chunk) -> Hit:
             page=chunk.page, boxes=[list(box) for box in chunk.boxes], section=chunk.section, url=None
         ),
     )
-    if ranked.question and ranked.question != chunk.id:
-        hit["question"] = ranked.question
+    if ranked.question and ranked.question.id != chunk.id:
+        hit["question"] = ranked.question.id
     return hit
 
 

@@ -66,7 +66,7 @@ class Plan:
     @property
     def places(self) -> list[Place]:
         """Where words are looked for."""
-        return [(asked.group, call) for asked, calls in self.stores for call in calls if not call.is_media]
+        return [(asked.group, call) for asked, calls in self.stores for call in calls if not call.is_beside]
 
 
 async def _planned(context: Context, search: Search, targets: Sequence[Target]) -> Plan:
@@ -84,14 +84,20 @@ async def _planned(context: Context, search: Search, targets: Sequence[Target]) 
     _refuse(asked, failures, search)
     terms = {name: summed([one.terms[name] for one in asked]) for name in texts}
     limit, in_scope = candidates(search.count, len(targets)), spoken(languages)
+    others = foreign(in_scope, search.query, [*texts]) if len(in_scope) > 1 else []
     return Plan(
         stores=[
-            (one, calls_of(one.group.targets, kinds, limit=limit, faq_answers=search.faq_answers))
+            (
+                one,
+                calls_of(
+                    one.group.targets, kinds, limit=limit, foreign=others, faq_answers=search.faq_answers
+                ),
+            )
             for one in asked
         ],
         wordings=_wordings(texts, vectors, terms),
         limit=limit,
-        foreign=foreign(in_scope, search.query, [*texts]) if len(in_scope) > 1 else [],
+        foreign=others,
         failures=[*failures, *_reindexing(context, asked)],
         model_calls=model_calls,
     )

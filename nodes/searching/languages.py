@@ -44,7 +44,7 @@ def with_other_languages(
     """
     if not languages:
         return [*found]
-    others = [placed for placed in found if _language(placed[1]) in languages]
+    others = [placed for placed in found if _language(*placed) in languages]
     nearest = sorted(others, key=lambda placed: -_cosine(placed[0]))
     result = [*found]
     for place, placed in zip(_places(found) if covered else UNCOVERED_PLACES, nearest, strict=False):
@@ -55,8 +55,10 @@ def with_other_languages(
     return result
 
 
-def _language(chunk: Chunk) -> str:
-    return chunk.language or language_of(chunk.text)
+def _language(one: Ranked, chunk: Chunk) -> str:
+    """Of what was found: a known question may be answered in another one."""
+    found = one.question or chunk
+    return found.language or language_of(found.text)
 
 
 def _placed(one: Ranked, score: float) -> Ranked:

@@ -175,13 +175,13 @@ async def _search(
     wanted: int,
 ) -> dict[str, Recall]:
     recalls: dict[str, Recall] = {}
-    for limit in rounds(call.limit) if call.folds else [call.limit]:
+    for limit in rounds(call.limit) if call.folds and not call.is_beside else [call.limit]:
         widened = replace(call, limit=limit)
         found = await asyncio.gather(*(_both(group, widened, one, clock) for one in wordings.values()))
         recalls = dict(zip(wordings, found, strict=True))
         ids = [id for recall in found for id in recall.ids]
         chunks.found(call.kb_ids, ids)
-        if call.folds or call.is_media:
+        if call.folds or call.is_beside:
             await chunks.load(ids)
         is_full = any(len(recall.channels[name]) >= limit for recall in found for name in CHANNELS)
         if not is_full or len(chunks.present(ids)) >= wanted:
@@ -192,30 +192,35 @@ async def _search(
 async def _both(group: StoreGroup, call: Call, wording: Wording, clock: Clock) -> Recall:
     store, kb_ids, limit = configured(group), call.kb_ids, call.limit
     documents, kinds = call.document_ids, call.kinds
-    vectors, keywords = await _side_by_side(
-        group,
-        clock,
-        store.vectors.search(
-            kb_ids, group.model, wording.vector, limit=limit, document_ids=documents, kinds=kinds
-        ),
-        store.keywords.search(
-            group.with_words(kb_ids),
-            wording.text,
-            limit=limit,
-            document_ids=documents,
-            kinds=kinds,
-            terms=wording.terms,
-        ),
+    of_vectors = store.vectors.search(
+        kb_ids,
+        group.model,
+        wording.vector,
+        limit=limit,
+        document_ids=documents,
+        kinds=kinds,
+        languages=call.languages,
     )
+    if call.languages:
+        return recall_of({"vector": await _in_time(group, "vector store", of_vectors, clock), "keyword": []})
+    of_keywords = store.keywords.search(
+        group.with_words(kb_ids),
+        wording.text,
+        limit=limit,
+        document_ids=documents,
+        kinds=kinds,
+        terms=wording.terms,
+    )
+    vectors, keywords = await _side_by_side(group, clock, of_vectors, of_keywords)
     return recall_of({"vector": vectors, "keyword": [one for one in keywords if one.score > 0]})
 
 
 def _edge(calls: Sequence[Call], recalls: Sequence[Recall]) -> Edge:
-    # What counts for another chunk needs the scores of all that do. Tables are in the scope of other calls.
+    # What counts for another chunk needs the scores of all that do.
     if any(call.folds for call in calls):
         return UNKNOWN
     pairs = zip(calls, recalls, strict=True)
-    return widest(edge_of(recall, call.limit) for call, recall in pairs if not call.is_media)
+    return widest(edge_of(recall, call.limit) for call, recall in pairs if not call.is_beside)
 
 
 async def _completed(

@@ -15,6 +15,8 @@ OVER_RECALL = 5
 # Texts would crowd them out: they have little text of their own.
 MEDIA = ("image", "chart", "table", "table_summary", "table_column")
 MEDIA_RECALL = 5
+# The nearest in a language that the question is not in; three of them get a place at most.
+FOREIGN_RECALL = 20
 QUESTION, FAQ = "question", "faq"
 SPECIAL = (*MEDIA, QUESTION)  # kinds that are asked for in a way of their own
 
@@ -31,6 +33,7 @@ class Target:
 class Call:
     """One question to both channels of a store, over these knowledge bases together.
 
+    With `languages` vectors alone are asked, for entries in these: words do not match across languages.
     `folds`: among what it finds are questions that stand for another chunk, so that many entries may be one
     hit. Then it is asked again for more, up to `MOST_CANDIDATES`, until there are hits enough.
     """
@@ -39,11 +42,13 @@ class Call:
     limit: int
     document_ids: Sequence[str] = ()
     kinds: Sequence[str] = ()
+    languages: Sequence[str] = ()
     folds: bool = False
 
     @property
-    def is_media(self) -> bool:
-        return self.kinds == MEDIA
+    def is_beside(self) -> bool:
+        """Whether it looks for something particular in what another call searches as a whole."""
+        return self.kinds == MEDIA or bool(self.languages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,16 +119,23 @@ def candidates(match_count: int, kbs: int) -> int:
 
 
 def calls_of(
-    targets: Sequence[Target], kinds: Mapping[str, AbstractSet[str]], *, limit: int, faq_answers: bool
+    targets: Sequence[Target],
+    kinds: Mapping[str, AbstractSet[str]],
+    *,
+    limit: int,
+    foreign: Sequence[str] = (),
+    faq_answers: bool = False,
 ) -> list[Call]:
     """The calls of one store. Whole knowledge bases share one, narrowed ones have their own.
 
-    `kinds` says which of the special kinds of chunks each knowledge base has.
+    `kinds` says which of the special kinds of chunks each knowledge base has, `foreign` are the languages to
+    look into besides.
     """
     calls: list[Call] = []
     for target in targets:
         own = _calls_of(target, kinds.get(target.kb.id, frozenset()), limit, faq_answers)
-        for call in own:
+        beside = [replace(own[0], languages=foreign, limit=min(limit, FOREIGN_RECALL))] if foreign else []
+        for call in [*own, *beside]:
             alike = next((place for place, other in enumerate(calls) if _alike(call, other)), None)
             if alike is None:
                 calls.append(call)
@@ -143,7 +155,8 @@ def _calls_of(target: Target, kinds: AbstractSet[str], limit: int, faq_answers: 
 
 
 def _alike(call: Call, other: Call) -> bool:
-    return call.kinds == other.kinds and not call.document_ids and not other.document_ids
+    is_same = (call.kinds, call.languages) == (other.kinds, other.languages)
+    return is_same and not call.document_ids and not other.document_ids
 
 
 def _together(call: Call, other: Call) -> Call:

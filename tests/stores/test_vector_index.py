@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -205,6 +206,37 @@ async def test_a_search_can_be_narrowed_to_kinds(index: VectorIndex) -> None:
     assert await search(["kb"], MODEL, at(0), limit=9, kinds=["none"]) == []
     both = await search(["kb"], MODEL, at(0), limit=9, kinds=["text"], document_ids=["d1", "d3"])
     assert ids_of(both) == ["3"]
+
+
+async def test_a_search_can_be_narrowed_to_languages(index: VectorIndex) -> None:
+    near = [replace(an_entry(f"en{n}", vector=at(n)), language="en") for n in range(30)]
+    far = [replace(an_entry(f"zh{n}", vector=at(60 + n)), language="zh") for n in range(3)]
+    await index.add("kb", MODEL, [*near, *far])
+    found = ids_of(await index.search(["kb"], MODEL, at(0), limit=2, languages=["zh"]))
+    assert found == ["zh0", "zh1"]
+    everywhere = await index.search(["kb"], MODEL, at(0), limit=33)
+    assert ids_of(everywhere) == [entry.chunk_id for entry in [*near, *far]]
+    assert ids_of(await index.search(["kb"], MODEL, at(0), limit=50, languages=["zh", "en"])) == ids_of(
+        everywhere
+    )
+
+
+async def test_without_a_word_on_its_language_a_text_is_looked_at(index: VectorIndex) -> None:
+    await index.add(
+        "kb", MODEL, [an_entry("zh", "年假十天", vector=at(50)), an_entry("en", "leave", vector=at(0))]
+    )
+    assert ids_of(await index.search(["kb"], MODEL, at(0), limit=1, languages=["zh"])) == ["zh"]
+
+
+async def test_a_text_that_is_in_another_language_now_replaces_the_old_one(index: VectorIndex) -> None:
+    await index.add("kb", MODEL, [an_entry("c1", "年假十天", vector=at(0))])
+    await index.add("kb", MODEL, [an_entry("c1", "ten days of leave", vector=at(90))])
+    assert await index.search(["kb"], MODEL, at(0), limit=5, languages=["zh"]) == []
+    assert [hit.score for hit in await index.search(["kb"], MODEL, at(90), limit=5)] == [1.0]
+    assert (await index.scores(["kb"], MODEL, at(90), ["c1"])) == {"c1": 1.0}
+    assert await index.ids("kb", MODEL) == {"c1"}
+    await index.delete("kb", MODEL, ["c1", "unknown"])
+    assert await index.ids("kb", MODEL) == set()
 
 
 async def test_a_search_can_be_narrowed_to_very_many_documents(index: VectorIndex) -> None:

@@ -10,7 +10,7 @@ from headrace.nodes.searching.languages import foreign, spoken, with_other_langu
 from headrace.text.fusion import COVERAGE_WEIGHTS
 
 from ...fakes import FakeEmbedder, World, a_chunk
-from .worlds import searched
+from .worlds import add_entry, searched
 
 pytestmark = pytest.mark.anyio
 
@@ -83,9 +83,9 @@ def test_a_language_that_the_question_was_translated_into_is_not_foreign() -> No
 
 def test_a_chunk_keeps_the_better_score_and_the_provenance_of_every_wording() -> None:
     one = Ranked(id="a", score=0.6, scores={"vector": 0.6}, ranks={"vector": 2})
-    other = Ranked(id="a", score=0.8, scores={"vector": 0.9}, ranks={"vector": 1}, question="q")
+    other = Ranked(id="a", score=0.8, scores={"vector": 0.9}, ranks={"vector": 1}, question=a_chunk("q"))
     (best,) = best_of_wordings({"": [one], "en": [other]})
-    assert (best.score, best.question) == (0.8, "q")
+    assert (best.score, best.question) == (0.8, a_chunk("q"))
     assert best.scores == {"vector": 0.6, "vector_en": 0.9}
     assert best.ranks == {"vector": 2, "vector_en": 1}
 
@@ -134,3 +134,23 @@ async def test_texts_in_one_language_stay_in_their_order() -> None:
     await world.add(*(a_chunk(f"x{n}", "travel 差旅", kb_id="other") for n in range(3)), model=KNOWN)
     found = (await searched(world, "差旅 travel")).hits
     assert [hit["chunk_id"] for hit in found] == [f"en{n:02}" for n in range(14)]
+
+
+async def test_the_nearest_in_the_other_language_are_found_behind_any_number_of_others() -> None:
+    world = World(embedder=FakeEmbedder(KNOWN))
+    await world.add(*(a_chunk(f"zh{n:03}", f"差旅 x{n}") for n in range(300)), model=KNOWN)
+    far = " ".join(f"w{n}" for n in range(60))
+    await world.add(*(a_chunk(f"en{n}", f"travel x {far} {far[: n * 9]}") for n in range(8)), model=KNOWN)
+    found = (await searched(world, "差旅 x")).hits
+    places = [place for place, hit in enumerate(found, 1) if hit["chunk_id"].startswith("en")]
+    assert places[0] <= 10
+    assert len(found) == 50
+
+
+async def test_known_questions_in_the_other_language_are_found_too() -> None:
+    world = World(embedder=FakeEmbedder(KNOWN))
+    for number in range(90):
+        await add_entry(world, f"zh{number:02}", f"丢卡 x{number} 怎么办", "卡丢了 x", model=KNOWN)
+    await add_entry(world, "en", "x was lost and gone for ever and more words", model=KNOWN)
+    found = (await searched(world, "丢卡 x", kb_ids=["faq"])).hits
+    assert "en" in [hit["chunk_id"] for hit in found[:10]]

@@ -47,6 +47,19 @@ def test_questions_made_for_texts_are_reckoned_with() -> None:
     assert call.folds
 
 
+def test_other_languages_are_looked_into_besides() -> None:
+    targets = [target("a"), target("b", "d1"), target("f", kind="faq")]
+    calls = calls_of(targets, {}, limit=50, foreign=["en"])
+    beside = [call for call in calls if call.is_beside]
+    assert [(call.kb_ids, call.document_ids, call.kinds) for call in beside] == [
+        (["a"], (), ()),
+        (["b"], ("d1",), ()),
+        (["f"], (), ("question",)),
+    ]
+    assert {(call.limit, *call.languages) for call in beside} == {(20, "en")}
+    assert len(calls) == 6
+
+
 def test_stores_are_asked_each_for_its_own() -> None:
     groups = store_groups({}, [target("a"), target("b", store="far"), target("c")])
     assert [(group.name, group.kb_ids) for group in groups] == [("embedded", ["a", "c"]), ("far", ["b"])]

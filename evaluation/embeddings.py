@@ -7,9 +7,6 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..context import Embedder
-from ..stores import caches
-
 BATCH = 64
 
 
@@ -20,15 +17,8 @@ def cache_file() -> Path:
     )
 
 
-class CachedEmbedder(caches.CachedEmbedder):
-    """As that of a server, over a file instead of memory."""
-
-    def __init__(self, below: Embedder, connection: sqlite3.Connection) -> None:
-        super().__init__(below, VectorsInFile(connection))
-
-
 class VectorsInFile:
-    """`stores.caches.KeptVectors`. What is computed is stored batch by batch, for whoever stops half way."""
+    """`stores.caches.KeptVectors` in a file that several measurements at once may share."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -39,12 +29,17 @@ class VectorsInFile:
         found = {key: vector for key in keys if (vector := self._kept(key))}
         missing = [key for key in dict.fromkeys(keys) if key not in found]
         for start in range(0, len(missing), BATCH):
+            # What is stopped half-way has kept the batches before.
             batch = missing[start : start + BATCH]
-            found |= dict(zip(batch, await compute(batch), strict=True))
-            with self._connection:
-                rows = [(key, array("f", found[key]).tobytes()) for key in batch]
-                self._connection.executemany("insert or replace into vectors values (?, ?)", rows)
+            vectors = await compute(batch)
+            self._keep(batch, vectors)
+            found |= dict(zip(batch, vectors, strict=True))
         return [found[key] for key in keys], len(missing)
+
+    def _keep(self, keys: Sequence[bytes], vectors: Sequence[Sequence[float]]) -> None:
+        rows = [(key, array("f", vector).tobytes()) for key, vector in zip(keys, vectors, strict=True)]
+        with self._connection:
+            self._connection.executemany("insert or replace into vectors values (?, ?)", rows)
 
     def _kept(self, key: bytes) -> list[float]:
         row = self._connection.execute("select vector from vectors where key = ?", (key,)).fetchone()
@@ -54,13 +49,13 @@ class VectorsInFile:
 
 
 @contextmanager
-def opened_cache(path: Path) -> Generator[sqlite3.Connection]:
-    """Open or create the file. Two measurements at once may share it."""
+def opened_vectors(path: Path) -> Generator[VectorsInFile]:
+    """Open or create the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, timeout=60)
     try:
         with connection:
             connection.execute("create table if not exists vectors (key blob primary key, vector blob)")
-        yield connection
+        yield VectorsInFile(connection)
     finally:
         connection.close()

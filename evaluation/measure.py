@@ -18,7 +18,8 @@ from ..nodes.understand_query import settled, understand
 from ..server import open_stack
 from ..settings import Settings
 from ..state import Ask, Asked, Hit, RagState, Turn
-from .embeddings import CachedEmbedder, opened_cache
+from ..stores.caches import CachedEmbedder
+from .embeddings import opened_vectors
 from .files import Corpus, QueryRow, Said
 from .indexing import Indexed, Progress, index
 from .report import QuestionResult, StageResult
@@ -42,11 +43,11 @@ async def opened_bench(
 
     `cache` keeps vectors between runs. Raises what opening a data folder and indexing raise.
     """
-    with TemporaryDirectory(prefix="headrace-eval-") as folder, opened_cache(cache) as connection:
+    with TemporaryDirectory(prefix="headrace-eval-") as folder, opened_vectors(cache) as vectors:
         # Its own data, but the models that lie in the user's folder.
         own = {"data": Path(folder), "models": settings.models_folder}
         async with open_stack(settings.model_copy(update=own)) as stack:
-            embedder = CachedEmbedder(stack.embedder, connection)
+            embedder = CachedEmbedder(stack.embedder, vectors)
             plain = stack.context(SilentEmitter())
             store = plain.stores["embedded"]
             # Otherwise what clears leftovers at the start would clear what has just been indexed.

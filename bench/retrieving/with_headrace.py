@@ -98,7 +98,9 @@ async def fill(stack: Stack, one: Given) -> KnowledgeBase:
 async def ask(stack: Stack, kb: KnowledgeBase, one: Given, measured: Measured) -> list[float]:
     """Hybrid search alone, then all stages up to the passages for a model, whose times are returned."""
     embedder, plain = GivenVectors(), stack.context(SilentEmitter())
-    context = dataclasses.replace(plain, embedder=embedder, passages=PassingPassages(plain.passages))
+    context = dataclasses.replace(
+        plain, embedder=embedder, passages=PassingPassages(plain.passages), caches=None
+    )
     whole: list[float] = []
     profile = cProfile.Profile() if "--profile" in sys.argv else None
     places = range(len(one.queries))

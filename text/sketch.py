@@ -21,7 +21,7 @@ SURE = 0.95  # of all pieces: what so many pieces are made of is made of the sam
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """`sample` is chosen by the pieces alone: one that is in the sample of a text is in those of all."""
+    """`sample` are the pieces with certain first letters, the same ones for all texts."""
 
     short: bool
     spaced: bool
@@ -31,7 +31,7 @@ class Sketch:
 
 def sketch(text: str) -> Sketch:
     pieces = frozenset(_PIECES.findall(text.casefold()))
-    sample = frozenset([piece for piece in pieces if not (ord(piece[0]) + 7 * ord(piece[-1])) % ONE_IN])
+    sample = frozenset([piece for piece in pieces if not ord(piece[0]) % ONE_IN])
     spaced = text.count(" ") * LONGEST_WORDS > len(text)
     return Sketch(len(text) <= SHORT, spaced, pieces, sample)
 
@@ -40,10 +40,14 @@ def may_be_alike(a: Sketch, b: Sketch) -> bool:
     """Whether two texts are worth comparing."""
     if a.short and b.short:
         return True
-    few = len(a.pieces) < MANY or len(b.pieces) < MANY
-    mine, theirs = (a.pieces, b.pieces) if few else (a.sample, b.sample)
     least = LEAST_SHARE_OF_WORDS if a.spaced and b.spaced else LEAST_SHARE_OF_RUNS
-    return len(mine & theirs) >= least * min(len(mine), len(theirs))
+    few = len(a.pieces) < MANY or len(b.pieces) < MANY
+    return (few or _share(a.sample, b.sample) >= least) and _share(a.pieces, b.pieces) >= least
+
+
+def _share(mine: Set[str], theirs: Set[str]) -> float:
+    smaller = min(len(mine), len(theirs))
+    return len(mine & theirs) / smaller if smaller else 1.0
 
 
 def are_alike(a: Sketch, b: Sketch) -> bool:

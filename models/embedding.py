@@ -3,6 +3,7 @@
 import asyncio
 import math
 import os
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -23,6 +24,10 @@ MOST_PASSAGE_CHARACTERS = 4_000
 # Texts of one call take as long together as one by one, so batches are small: a question that comes
 # while documents are embedded waits for the one batch under way.
 BATCH_CHARACTERS = 800
+
+# What the engine itself makes of this character, 18 in place of one.
+LIGATURE = "\ufdfa"
+LIGATURE_IN_FULL = unicodedata.normalize("NFKC", LIGATURE)
 
 # The smallest limit among common providers.
 ENDPOINT_BATCH = 10
@@ -93,8 +98,10 @@ def _load() -> Any:
 
 
 def _c_string(text: str) -> str:
-    # The engine takes C strings, which end at NUL, in UTF-8, which has no lone surrogates.
-    return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
+    # The engine takes C strings, which end at NUL, in UTF-8, which has no lone surrogates. It has room
+    # for four characters in place of each byte: the one ligature that stands for more would end the process.
+    text = text.replace("\0", " ").replace(LIGATURE, LIGATURE_IN_FULL)
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _batches(texts: Sequence[str], characters: int) -> Iterator[list[str]]:

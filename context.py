@@ -274,7 +274,8 @@ class VectorIndex(Protocol):
     ) -> list[Scored]:
         """The `limit` nearest of all these knowledge bases together, best first, ties by id.
 
-        `document_ids`, `kinds` and `languages`, when given, narrow the search to entries of them.
+        `document_ids`, `kinds` and `languages`, when given, narrow the search to entries of them; "" stands
+        for entries whose language is not known.
         """
         ...
 

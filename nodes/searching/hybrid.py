@@ -66,7 +66,12 @@ class Plan:
     @property
     def places(self) -> list[Place]:
         """Where words are looked for."""
-        return [(asked.group, call) for asked, calls in self.stores for call in calls if not call.is_beside]
+        return [
+            (asked.group, call)
+            for asked, calls in self.stores
+            for call in calls
+            if call.words and not call.is_media
+        ]
 
 
 async def _planned(context: Context, search: Search, targets: Sequence[Target]) -> Plan:

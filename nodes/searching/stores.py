@@ -21,6 +21,7 @@ REBUILDING = "index_rebuilding"  # as a keyword index says it of one of its know
 # An FAQ has many ways to ask one thing: where a round was full of few entries, more of it is looked at.
 MOST_ROUNDS = 5
 WIDENED = 3
+FOREIGN_LOADED = 20  # the nearest in another language, of which a few are given a place
 SPARE = 10  # places beyond those that are wanted
 
 
@@ -175,14 +176,16 @@ async def _search(
     wanted: int,
 ) -> dict[str, Recall]:
     recalls: dict[str, Recall] = {}
-    for limit in rounds(call.limit) if call.folds and not call.is_beside else [call.limit]:
+    for limit in rounds(call.limit) if call.folds and call.words else [call.limit]:
         widened = replace(call, limit=limit)
         found = await asyncio.gather(*(_both(group, widened, one, clock) for one in wordings.values()))
         recalls = dict(zip(wordings, found, strict=True))
         ids = [id for recall in found for id in recall.ids]
         chunks.found(call.kb_ids, ids)
-        if call.folds or call.is_beside:
+        if call.folds or call.is_media:
             await chunks.load(ids)
+        elif not call.words:
+            await chunks.load(ids[:FOREIGN_LOADED])
         is_full = any(len(recall.channels[name]) >= limit for recall in found for name in CHANNELS)
         if not is_full or len(chunks.present(ids)) >= wanted:
             break
@@ -201,7 +204,7 @@ async def _both(group: StoreGroup, call: Call, wording: Wording, clock: Clock) -
         kinds=kinds,
         languages=call.languages,
     )
-    if call.languages:
+    if not call.words:
         return recall_of({"vector": await _in_time(group, "vector store", of_vectors, clock), "keyword": []})
     of_keywords = store.keywords.search(
         group.with_words(kb_ids),
@@ -219,8 +222,13 @@ def _edge(calls: Sequence[Call], recalls: Sequence[Recall]) -> Edge:
     # What counts for another chunk needs the scores of all that do.
     if any(call.folds for call in calls):
         return UNKNOWN
-    pairs = zip(calls, recalls, strict=True)
-    return widest(edge_of(recall, call.limit) for call, recall in pairs if not call.is_beside)
+    edges = [
+        edge_of(recall, call.limit)
+        for call, recall in zip(calls, recalls, strict=True)
+        # Others search what tables are among; a short list of vectors alone has left out nothing.
+        if not call.is_media and (call.words or len(recall.channels["vector"]) >= call.limit)
+    ]
+    return widest(edges)
 
 
 async def _completed(

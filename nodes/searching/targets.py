@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from ...context import Context, KnowledgeBase, SearchStore, require_same_model
+from ...text.language import LANGUAGES
 from .search import Search
 
 # Candidates per channel.
@@ -15,8 +16,7 @@ OVER_RECALL = 5
 # Texts would crowd them out: they have little text of their own.
 MEDIA = ("image", "chart", "table", "table_summary", "table_column")
 MEDIA_RECALL = 5
-# The nearest in a language that the question is not in; three of them get a place at most.
-FOREIGN_RECALL = 20
+FOREIGN_RECALL = 0.4  # of the candidates: from texts in a language that the question is not in
 QUESTION, FAQ = "question", "faq"
 SPECIAL = (*MEDIA, QUESTION)  # kinds that are asked for in a way of their own
 
@@ -33,9 +33,10 @@ class Target:
 class Call:
     """One question to both channels of a store, over these knowledge bases together.
 
-    With `languages` vectors alone are asked, for entries in these: words do not match across languages.
-    `folds`: among what it finds are questions that stand for another chunk, so that many entries may be one
-    hit. Then it is asked again for more, up to `MOST_CANDIDATES`, until there are hits enough.
+    `languages` are those of the vectors that are asked, all where there are none; without `words` vectors
+    alone are asked, since words do not match across languages. `folds`: among what it finds are questions
+    that stand for another chunk, so that many entries may be one hit. Then it is asked again for more, up to
+    `MOST_CANDIDATES`, until there are hits enough.
     """
 
     kb_ids: Sequence[str]
@@ -43,12 +44,12 @@ class Call:
     document_ids: Sequence[str] = ()
     kinds: Sequence[str] = ()
     languages: Sequence[str] = ()
+    words: bool = True
     folds: bool = False
 
     @property
-    def is_beside(self) -> bool:
-        """Whether it looks for something particular in what another call searches as a whole."""
-        return self.kinds == MEDIA or bool(self.languages)
+    def is_media(self) -> bool:
+        return self.kinds == MEDIA
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,14 +129,13 @@ def calls_of(
 ) -> list[Call]:
     """The calls of one store. Whole knowledge bases share one, narrowed ones have their own.
 
-    `kinds` says which of the special kinds of chunks each knowledge base has, `foreign` are the languages to
-    look into besides.
+    `kinds` says which of the special kinds of chunks each knowledge base has. Texts in the `foreign`
+    languages are searched by themselves: near misses in the question's own would crowd them out.
     """
     calls: list[Call] = []
     for target in targets:
         own = _calls_of(target, kinds.get(target.kb.id, frozenset()), limit, faq_answers)
-        beside = [replace(own[0], languages=foreign, limit=min(limit, FOREIGN_RECALL))] if foreign else []
-        for call in [*own, *beside]:
+        for call in [*_by_language(own[0], foreign), *own[1:]]:
             alike = next((place for place, other in enumerate(calls) if _alike(call, other)), None)
             if alike is None:
                 calls.append(call)
@@ -152,6 +152,14 @@ def _calls_of(target: Target, kinds: AbstractSet[str], limit: int, faq_answers: 
     if not kinds.isdisjoint(MEDIA):
         calls.append(replace(plain, kinds=MEDIA, limit=MEDIA_RECALL))
     return calls
+
+
+def _by_language(call: Call, foreign: Sequence[str]) -> list[Call]:
+    if not foreign:
+        return [call]
+    own = ["", *(language for language in LANGUAGES if language not in foreign)]
+    fewer = round(call.limit * FOREIGN_RECALL)
+    return [replace(call, languages=own), replace(call, languages=foreign, words=False, limit=fewer)]
 
 
 def _alike(call: Call, other: Call) -> bool:

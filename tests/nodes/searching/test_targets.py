@@ -47,17 +47,19 @@ def test_questions_made_for_texts_are_reckoned_with() -> None:
     assert call.folds
 
 
-def test_other_languages_are_looked_into_besides() -> None:
-    targets = [target("a"), target("b", "d1"), target("f", kind="faq")]
-    calls = calls_of(targets, {}, limit=50, foreign=["en"])
-    beside = [call for call in calls if call.is_beside]
-    assert [(call.kb_ids, call.document_ids, call.kinds) for call in beside] == [
-        (["a"], (), ()),
+def test_other_languages_are_searched_by_themselves() -> None:
+    targets = [target("a"), target("b", "d1"), target("f", kind="faq"), target("c")]
+    calls = calls_of(targets, {"a": {"table"}}, limit=50, foreign=["en"])
+    apart = [call for call in calls if not call.words]
+    assert [(call.kb_ids, call.document_ids, call.kinds) for call in apart] == [
+        (["a", "c"], (), ()),
         (["b"], ("d1",), ()),
         (["f"], (), ("question",)),
     ]
-    assert {(call.limit, *call.languages) for call in beside} == {(20, "en")}
-    assert len(calls) == 6
+    assert {(call.limit, *call.languages) for call in apart} == {(20, "en")}
+    own = [call for call in calls if call.words and not call.is_media]
+    assert {(call.limit, *call.languages) for call in own} == {(50, "", "zh")}
+    assert [call.languages for call in calls if call.is_media] == [()]
 
 
 def test_stores_are_asked_each_for_its_own() -> None:

@@ -102,8 +102,9 @@ def written(entries: Iterable[FaqEntry | FaqDraft], format: FaqFormat) -> bytes:
 
 
 def xml_unescaped(text: str) -> str:
-    """The text of a cell of a workbook."""
-    return _XML_ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+    """The text of a cell of a workbook. Half of a character is none: what has no UTF-8 could not be told."""
+    text = _XML_ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _csv(entries: Iterable[FaqEntry | FaqDraft]) -> bytes:

@@ -290,6 +290,13 @@ def test_a_workbook_is_read_where_it_has_questions() -> None:
     assert (second.question, second.answers, second.enabled) == ("=1+1", ["a\nb\nc"], False)
 
 
+def test_half_a_character_in_a_workbook_is_none() -> None:
+    rows = [["question", "_xDC00_"], ["_xD800_", "没有"], ["_xD83D__xDE00_ 怎么退款?", "one"]]
+    file = read_bytes(a_book(rows), "xlsx")
+    assert drafts(file)[-1].question == "😀 怎么退款?"
+    json.dumps(to_json(file), ensure_ascii=False).encode("utf-8")
+
+
 def test_a_merged_category_counts_for_each_of_its_rows() -> None:
     book: Any = openpyxl.Workbook()
     for row in (["分类", "问题"], ["休假", "年假？"], [None, "病假？"]):

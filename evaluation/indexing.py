@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TypeVar
 
 from ..api.stack import Stack
-from ..context import Chunk, Embedder, IndexEntry, KnowledgeBase, SearchStore
+from ..context import Chunk, Embedder, FaqEntry, IndexEntry, KnowledgeBase, SearchStore
 from ..errors import BadRequest
 from ..ingest.chunking import chunk
 from ..ingest.entries import embedded, is_searched
@@ -25,13 +25,16 @@ BATCH = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Indexed:
-    """The knowledge base, and which rows of the corpus a document or an index entry of it stands for.
+    """The knowledge base, and which rows of the corpus a chunk or an index entry of it stands for.
 
-    They are several where entries of a bank ask the same: such a bank holds the first of them only.
+    They are several where entries of a bank ask the same: such a bank holds the first of them only. `faq` are
+    the entries by the row that they are of, `texts` those of the chunks.
     """
 
     kb: KnowledgeBase
-    by_document: Mapping[str, Sequence[str]]
+    faq: Mapping[str, FaqEntry]
+    texts: Mapping[str, str]
+    by_chunk: Mapping[str, Sequence[str]]
     by_entry: Mapping[str, Sequence[str]]
 
 
@@ -54,8 +57,10 @@ class _Indexing:
         self._store = store
         self._embedder = embedder
         self._progress = progress
-        self._by_document: dict[str, list[str]] = {}
+        self._texts: dict[str, str] = {}
+        self._by_chunk: dict[str, list[str]] = {}
         self._by_entry: dict[str, list[str]] = {}
+        self._faq: dict[str, FaqEntry] = {}
 
     async def texts(self, rows: Sequence[CorpusRow], *, cut: bool) -> Indexed:
         kb = await self._kb("document")
@@ -81,6 +86,7 @@ class _Indexing:
                 for row in batch
                 if (draft := _draft(row, owners))
             ]
+            self._faq |= {row: entry for entry, row in written}
             chunks = [chunks_of(entry) for entry, _ in written]
             await self._catalogue.write_faq(
                 kb.id, [(entry, own) for (entry, _), own in zip(written, chunks, strict=True)]
@@ -117,11 +123,14 @@ class _Indexing:
         await self._store.keywords.add(kb.id, entries)
 
     def _stand_for(self, chunks: Sequence[Chunk], rows: list[str]) -> None:
-        self._by_document |= {one.document_id: rows for one in chunks}
+        self._texts |= {one.id: one.text for one in chunks}
+        self._by_chunk |= {one.id: rows for one in chunks}
         self._by_entry |= {one.indexed_as: rows for one in chunks}
 
     def _indexed(self, kb: KnowledgeBase) -> Indexed:
-        return Indexed(kb=kb, by_document=self._by_document, by_entry=self._by_entry)
+        return Indexed(
+            kb=kb, faq=self._faq, texts=self._texts, by_chunk=self._by_chunk, by_entry=self._by_entry
+        )
 
 
 def _whole(row: CorpusRow) -> Chunk:

@@ -17,17 +17,18 @@ from ..nodes.searching.languages import UNPLACED
 from ..nodes.understand_query import settled, understand
 from ..server import open_stack
 from ..settings import Settings
-from ..state import Ask, Asked, Hit, RagState, Turn
+from ..state import Ask, Asked, Departure, Hit, RagState, Turn
 from ..stores.caches import CachedEmbedder
 from .embeddings import opened_vectors
 from .files import Corpus, QueryRow, Said
 from .indexing import Indexed, Progress, index
+from .repeats import standing_for
 from .report import QuestionResult, StageResult
 from .sameness import Sameness
 
 CANDIDATES = 500  # of a channel alone: as many as hybrid search looks at for that depth
 DEPTH = 100  # hits that leave search_chunks while it is measured
-# The channel that holds what each stage handed on, and the nodes whose time it is.
+# The channel that holds what each stage handed on, and the nodes whose work it is.
 STAGES = {
     "expanded": ("hits", ("collect_results",)),
     "reranked": ("ranked", ("rerank", "boost_wiki")),
@@ -93,10 +94,7 @@ class Bench:
             **channels,
             "unplaced": self._stage(unplaced(found), state, ()),
             "fused": self._stage(found, state, ("search_chunks",)),
-            **{
-                stage: self._stage(cast("list[Hit]", state.get(channel) or []), state, nodes)
-                for stage, (channel, nodes) in STAGES.items()
-            },
+            **self._later_stages(state),
         }
         same = await self._sameness.score(asked["query"]) if self._sameness else None
         return QuestionResult(qid=query.id, query=asked["query"], stages=stages, same_question=same)
@@ -139,10 +137,24 @@ class Bench:
         rows = _each_once(self._indexed.by_entry, [one.chunk_id for one in found])
         return StageResult(ranking=rows[:DEPTH], score=found[0].score if found else None, ms=ms)
 
-    def _stage(self, hits: Sequence[Hit], state: RagState, nodes: Sequence[str]) -> StageResult:
+    def _later_stages(self, state: RagState) -> dict[str, StageResult]:
+        """Each with what its hits were kept in place of, up to that stage."""
+        results: dict[str, StageResult] = {}
+        passed: set[str] = set()
+        for stage, (channel, nodes) in STAGES.items():
+            passed.update(nodes)
+            hits = cast("list[Hit]", state.get(channel) or [])
+            departures = [left for left in state.get("departures", []) if left["stage"] in passed]
+            results[stage] = self._stage(hits, state, nodes, departures)
+        return results
+
+    def _stage(
+        self, hits: Sequence[Hit], state: RagState, nodes: Sequence[str], departures: Sequence[Departure] = ()
+    ) -> StageResult:
         timings = state.get("timings", {})
+        chunk_ids = standing_for([hit["chunk_id"] for hit in hits], departures, self._indexed.texts)
         return StageResult(
-            ranking=_each_once(self._indexed.by_document, [hit["document_id"] for hit in hits]),
+            ranking=_each_once(self._indexed.by_chunk, chunk_ids),
             score=hits[0]["score"] if hits else None,
             ms=sum(timings.get(node, 0.0) for node in nodes),
         )

@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from statistics import fmean
 
 from ..context import Embedder, VectorIndex
+from ..nodes.searching.negatives import not_meant
 from ..text.everyday_questions import EVERYDAY_QUESTIONS
 from ..text.language import language_of
 from ..text.same_question import CALIBRATIONS, NEIGHBOURS, same_question
@@ -17,6 +19,7 @@ class Sameness:
     def __init__(self, indexed: Indexed, vectors: VectorIndex, embedder: Embedder) -> None:
         self._kb = indexed.kb
         self._entries = indexed.by_entry
+        self._faq = indexed.faq
         self._vectors = vectors
         self._embedder = embedder
         self._means: dict[str, list[float]] = {}  # of the everyday questions, by language
@@ -27,18 +30,26 @@ class Sameness:
         if calibration is None:
             return None
         [vector] = await self._embedder.embed_queries([question])
-        nearest = await self._nearest(vector)
+        unmeant = not_meant(self._faq.values(), [question])
+        nearest = await self._nearest(
+            vector, {row for row, entry in self._faq.items() if entry.id in unmeant}
+        )
         chances = await self._chances(language_of(question), [*nearest])
         return same_question([*nearest.values()], chances, calibration)
 
-    async def _nearest(self, vector: Sequence[float]) -> dict[str, float]:
-        """Cosines of the nearest entries, best first, each by the question of it that is nearest."""
+    async def _nearest(self, vector: Sequence[float], unmeant: AbstractSet[str]) -> dict[str, float]:
+        """Cosines of the nearest entries, best first, each by the question of it that is nearest.
+
+        Without entries that say of the question that they are not meant, given by their rows.
+        """
         limit = NEIGHBOURS
         while True:
             found = await self._search(vector, limit)
             best: dict[tuple[str, ...], tuple[str, float]] = {}
             for id, cosine in found:
-                best.setdefault((*self._entries[id],), (id, cosine))
+                rows = (*self._entries[id],)
+                if rows[0] not in unmeant:
+                    best.setdefault(rows, (id, cosine))
             if len(best) >= NEIGHBOURS or len(found) < limit:
                 return dict([*best.values()][:NEIGHBOURS])
             limit *= 4

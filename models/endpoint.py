@@ -141,7 +141,9 @@ class EndpointClient:
                     return ""
         except (ValueError, RecursionError):
             return ""
-        return f": {self._endpoint.without_secrets(message)[:200]}"
+        # It is shown, stored and logged: half a character or a control one would break what it stands in.
+        shown = "".join(character if character.isprintable() else " " for character in message)
+        return f": {self._endpoint.without_secrets(' '.join(shown.split()))[:200]}"
 
     def _failed(self, what: str) -> DependencyFailed:
         return DependencyFailed(self._role, f"the {self._role} endpoint {what}")

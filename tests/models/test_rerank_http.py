@@ -182,6 +182,13 @@ async def test_error_statuses_are_failures(status: int, kind: type[DependencyFai
         await reranker(lambda request: httpx.Response(status)).scores("年假", PASSAGES)
 
 
+async def test_what_a_server_says_of_its_error_can_be_shown_and_stored() -> None:
+    content = b'{"error": {"message": "\\ud800 \\u001b[31m\\u202e \xe6\xa8\xa1\xe5\x9e\x8b sk-secret"}}'
+    with pytest.raises(DependencyRefused) as refused:
+        await reranker(lambda request: httpx.Response(400, content=content)).scores("年假", PASSAGES)
+    assert refused.value.message.endswith("HTTP 400: [31m 模型 …")
+
+
 async def test_a_slow_server_is_not_waited_for_twice() -> None:
     tries: list[int] = []
 

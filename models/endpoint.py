@@ -141,15 +141,22 @@ class EndpointClient:
                     return ""
         except (ValueError, RecursionError):
             return ""
-        # It is shown, stored and logged: half a character or a control one would break what it stands in.
-        shown = "".join(character if character.isprintable() else " " for character in message)
-        return f": {self._endpoint.without_secrets(' '.join(shown.split()))[:200]}"
+        return f": {self._endpoint.without_secrets(on_one_line(message))[:200]}"
 
     def _failed(self, what: str) -> DependencyFailed:
         return DependencyFailed(self._role, f"the {self._role} endpoint {what}")
 
     def _setting(self, name: str) -> str:
         return f"HEADRACE_{self._role.upper()}_{name}"
+
+
+def on_one_line(message: str) -> str:
+    """What a server says, as it can be shown, stored and logged.
+
+    Half a character, or one that steers a terminal, would break what it stands in.
+    """
+    shown = "".join(character if character.isprintable() else " " for character in message)
+    return " ".join(shown.split())
 
 
 def _asked_wait(answer: Answer) -> float:

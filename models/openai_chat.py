@@ -18,6 +18,7 @@ from ..context import ChatMessage, ChatOptions, ChatPiece, ChatPrompt
 from ..errors import DependencyFailed, DependencyRefused
 from ..settings import Endpoint, Role
 from ..state import Usage
+from .endpoint import on_one_line
 
 CONNECT_S = 10.0
 # Pauses before the second and third attempt, seconds.
@@ -206,7 +207,7 @@ class OpenAIChat:
 
     def _said(self, error: openai.APIError) -> str:
         # Shortened last: half a key would not be recognised.
-        return self._endpoint.without_secrets(" ".join(error.message.split()))[:SHOWN_OF_A_REFUSAL]
+        return self._endpoint.without_secrets(on_one_line(error.message))[:SHOWN_OF_A_REFUSAL]
 
 
 async def in_time(chunks: AsyncIterator[AIMessageChunk], seconds: float) -> AsyncIterator[AIMessageChunk]:

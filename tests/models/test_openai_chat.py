@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import socket
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
@@ -252,6 +253,15 @@ async def test_an_error_inside_the_stream_goes_through_in_the_server_s_words() -
     with serving(Reply('data: {"error": {"message": "out of memory"}}\n\n')) as served:
         with pytest.raises(DependencyFailed, match="out of memory"):
             await pieces_of(served)
+
+
+async def test_what_the_server_says_of_its_error_can_be_shown_and_stored() -> None:
+    said = "\ud800 \x1b[31m\u202e内存不足\nout of memory"
+    for reply in (refused(400, said), Reply(f'data: {{"error": {{"message": {json.dumps(said)}}}}}\n\n')):
+        with serving(reply) as served, pytest.raises(DependencyFailed) as error:
+            await pieces_of(served)
+        assert "[31m 内存不足 out of memory" in error.value.message
+        assert error.value.message.isprintable()
 
 
 def test_a_model_s_name_is_never_a_path() -> None:

@@ -96,8 +96,8 @@ class Bench:
             "fused": self._stage(found, state, ("search_chunks",)),
             **self._later_stages(state),
         }
-        same = await self._sameness.score(asked["query"]) if self._sameness else None
-        return QuestionResult(qid=query.id, query=asked["query"], stages=stages, same_question=same)
+        result = QuestionResult(qid=query.id, query=asked["query"], stages=stages)
+        return await self._judged(result, self._sameness) if self._sameness else result
 
     def _context(self) -> Context:
         plain = self._stack.context(SilentEmitter())
@@ -136,6 +136,12 @@ class Bench:
         ms = (perf_counter() - started) * 1000
         rows = _each_once(self._indexed.by_entry, [one.chunk_id for one in found])
         return StageResult(ranking=rows[:DEPTH], score=found[0].score if found else None, ms=ms)
+
+    async def _judged(self, result: QuestionResult, sameness: Sameness) -> QuestionResult:
+        near_miss = bool(sameness.unmeant(result.query))
+        return dataclasses.replace(
+            result, same_question=await sameness.score(result.query), near_miss=near_miss
+        )
 
     def _later_stages(self, state: RagState) -> dict[str, StageResult]:
         """Each with what its hits were kept in place of, up to that stage."""

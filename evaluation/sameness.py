@@ -24,16 +24,18 @@ class Sameness:
         self._embedder = embedder
         self._means: dict[str, list[float]] = {}  # of the everyday questions, by language
 
+    def unmeant(self, question: str) -> set[str]:
+        """Rows of the entries that say of the question that they are not meant."""
+        ids = not_meant(self._faq.values(), [question])
+        return {row for row, entry in self._faq.items() if entry.id in ids}
+
     async def score(self, question: str) -> float | None:
         """None where the embedding model is not one that the score was calibrated for."""
         calibration = CALIBRATIONS.get(self._kb.embedding_model)
         if calibration is None:
             return None
         [vector] = await self._embedder.embed_queries([question])
-        unmeant = not_meant(self._faq.values(), [question])
-        nearest = await self._nearest(
-            vector, {row for row, entry in self._faq.items() if entry.id in unmeant}
-        )
+        nearest = await self._nearest(vector, self.unmeant(question))
         chances = await self._chances(language_of(question), [*nearest])
         return same_question([*nearest.values()], chances, calibration)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Literal
 
-from .metrics import auc
+from .report import same_question_auc
 from .suite import ListedTask
 
 Report = Mapping[str, Any]
@@ -85,16 +85,9 @@ def by_group(found: Sequence[Row], value: Callable[[Row], float]) -> float | Non
 
 
 def pooled_auc(reports: Reports, names: Sequence[str]) -> float | None:
-    """Of the same-question score over the questions of several banks together."""
-    scored = [
-        (row["negative"], row["same_question"])
-        for name in names
-        for row in reports[name]["per_query"]
-        if row.get("same_question") is not None
-    ]
-    return auc(
-        [score for is_not, score in scored if not is_not], [score for is_not, score in scored if is_not]
-    )
+    """Of the same-question score over the questions of several banks together, near misses left out."""
+    rows = [row for name in names for row in reports[name]["per_query"] if row["same_question"] is not None]
+    return same_question_auc(rows)
 
 
 def bars(found: Sequence[Row], reports: Reports) -> list[Bar]:
@@ -150,7 +143,12 @@ def bars(found: Sequence[Row], reports: Reports) -> list[Bar]:
             for name, least in FIRST.items()
             for stage in ("fused", "final")
         ),
-        Bar(what="same question, AUC of all banks", value=pooled_auc(reports, banks), sense=">=", bound=0.90),
+        Bar(
+            what="same question, AUC of all banks, no near misses",
+            value=pooled_auc(reports, banks),
+            sense=">=",
+            bound=0.90,
+        ),
         Bar(
             what="same question, AUC across languages",
             value=pooled_auc(reports, [name for name in banks if name == BETWEEN]),

@@ -41,6 +41,7 @@ BANK_QUERIES = [
     ("q1", "我忘记密码了", "reset"),
     ("q2", "Where does my invoice come from?", "invoice"),
     ("n1", "Wie hoch ist der Mount Everest?", None),
+    ("n2", "怎么修改用户名", None),
 ]
 
 
@@ -105,6 +106,7 @@ def test_a_bank_of_questions_is_searched_as_one(bank: list[str], tmp_path: Path)
 
 def test_a_bank_says_how_likely_it_holds_the_question(bank: list[str], tmp_path: Path) -> None:
     report = evaluated(bank, tmp_path / "report.json")
+    assert [row["qid"] for row in report["per_query"] if row["near_miss"]] == ["n2"]
     assert report["same_question"]["auc"] == 1.0
     assert report["same_question"]["false_accept"] == 0.0
     assert all(0 <= row["same_question"] <= 1 for row in report["per_query"])

@@ -18,12 +18,13 @@ def a_report(*scores: float) -> dict[str, Any]:
         {
             "qid": f"问{n}",
             "negative": False,
+            "near_miss": False,
             "same_question": 0.9,
             **{name: {"ndcg@10": s} for name in RANKED},
         }
         for n, s in enumerate(scores)
     ]
-    same = {"auc": 0.91, "accepted": 0.5, "false_accept": None}
+    same = {"auc": 0.91, "auc_with_near_misses": 0.6, "accepted": 0.5, "false_accept": None}
     return {
         "n": len(scores),
         "stages": stages,
@@ -40,7 +41,7 @@ def test_every_task_has_a_line_and_every_bar_a_verdict() -> None:
         "| own | 1 | 0.500 | 0.500 | 0.500 | 0.500 | 0.500 | 1.000 | 0.500 | +0.000 | +0.000 | 12 | 20 |"
         in page
     )
-    assert "| bank | 0.500 | 0.500 | 0.500 | 0.910 | 0.500 | – |" in page
+    assert "| bank | 0.500 | 0.500 | 0.500 | 0.910 | 0.600 | 0.500 | – |" in page
     assert "| worst regret of fused | 0.0000 | ≤ 0.01 | met |" in page
     assert "| nDCG@10 fused, stard | – | ≥ 0.6 | not measured |" in page
 

@@ -14,7 +14,7 @@ def a_report(same: dict[str, tuple[bool, float]] | None = None, **ndcg: float) -
     values = dict.fromkeys(RANKED, 0.5) | ndcg
     stages = {name: {"ndcg@10": value, "recall@10": 0.7, "hit@1": 0.6} for name, value in values.items()}
     asked = [
-        {"qid": qid, "negative": is_not, "same_question": score}
+        {"qid": qid, "negative": is_not, "near_miss": False, "same_question": score}
         for qid, (is_not, score) in (same or {}).items()
     ]
     return {"n": 3, "stages": stages, "search_ms": {"p50": 1.0, "p95": 2.0}, "per_query": asked}

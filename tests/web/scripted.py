@@ -56,6 +56,7 @@ class ScriptedServer:
         self.messages: dict[str, list[Json]] = {}
         self.documents: dict[str, Json] = {}
         self.document_states: dict[str, list[Json]] = {}  # by title
+        self.list_after_uploads = 0  # a list of documents is told when so many came after it was asked for
         self.answers: dict[str, list[Json]] = {}  # by question
         self.runs: dict[str, Run] = {}  # by message id
         self.questions: list[Json] = []
@@ -202,6 +203,7 @@ class ScriptedServer:
             self.documents[document["id"]] = document
             added.append(document)
         await form.close()
+        self._wake()
         return success(added, status=202)
 
     async def list_documents(self, request: Request) -> Response:
@@ -212,6 +214,9 @@ class ScriptedServer:
             for one in reversed(self.documents.values())
             if one["knowledge_base_id"] == kb_id and (not tag or tag in [has["id"] for has in one["tags"]])
         ]
+        awaited, self.list_after_uploads = len(self.documents) + self.list_after_uploads, 0
+        while len(self.documents) < awaited:
+            await self._changed.wait()
         return listing(found, request)
 
     async def one_document(self, request: Request) -> Response:

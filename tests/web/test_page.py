@@ -504,6 +504,21 @@ def test_dropped_files_are_uploaded(server: ScriptedServer, open_page: OpenPage)
     page.until(lambda: page.texts(".chip") == ["3 passages", "3 passages"], "both are ready")
 
 
+def test_a_file_stays_listed_when_a_list_from_before_its_upload_comes_late(
+    server: ScriptedServer, open_page: OpenPage, tmp_path: Path
+) -> None:
+    kb = server.add_kb("手册")
+    server.library.add_document(kb, "旧.md")
+    (tmp_path / "新.md").write_text("渠", encoding="utf-8")
+    page = open_page(server.url)
+    server.list_after_uploads = 1
+    page.click(".bar .open-documents")
+    page.until(lambda: page.find(".drop").is_displayed(), "files can be added")
+    page.find("#files").send_keys(str(tmp_path / "新.md"))
+    page.until(lambda: page.texts(".document-title") == ["新.md", "旧.md"], "both are listed")
+    page.until(lambda: page.texts(".chip")[:1] == ["3 passages"], "the new one is followed to its end")
+
+
 def test_a_name_that_is_taken_is_refused_in_the_words_of_the_server(
     server: ScriptedServer, open_page: OpenPage
 ) -> None:

@@ -141,8 +141,9 @@ def test_tags_edits_and_knobs_change_what_a_search_finds(tmp_path: Path, open_pa
         page.click("#document-tag-select option:last-child")
         page.until(lambda: page.texts(".document-title") == ["pump.md"], "only it is listed")
         page.click(".document-title")
+        page.until(lambda: len(page.all(".chunk")) == 2, "its passage and the section around it are shown")
         page.click("#chunk-kind [value=text]")
-        page.until(lambda: page.all(".chunk"), "its passages are shown")
+        page.until(lambda: len(page.all(".chunk")) == 1, "only the passage is")
         editor = "[...document.querySelectorAll('.chunk')].find(e => e.textContent.includes('4000'))"
         page.js(f"{editor}.querySelector('[data-key^=edit]').click()")
         page.press(Keys.CONTROL, "a", Keys.NULL, "Replace the seal kit every 5555 operating hours.")

@@ -21,7 +21,7 @@ export class Chunks {
   #total = 0;
   #whole = new Set(); // ids of chunks that are shown to their end
   #editor = null; // {id, element, changed()}
-  #select = h("select", { id: "chunk-kind" });
+  #select = h("select", { id: "chunk-kind" }, ...["", ...KINDS].map((kind) => h("option", { value: kind })));
   #list = h("ol", { class: "chunk-list" });
   #pager = new Pager((page) => this.#turn({ page }));
 
@@ -61,7 +61,9 @@ export class Chunks {
     if (await this.#mayLeave()) {
       [this.#page, this.#kind] = [page, kind];
       this.#editor = null;
+      this.#list.inert = true; // what is about to leave is not edited
       await this.load();
+      this.#list.inert = false;
       this.#list.scrollIntoView({ block: "nearest" });
     }
     this.#select.value = this.#kind;
@@ -72,13 +74,15 @@ export class Chunks {
   }
 
   draw() {
-    const options = KINDS.map((kind) => h("option", { value: kind }, named("kind", kind)));
-    this.#select.replaceChildren(h("option", { value: "" }, t("chunks.all_kinds")), ...options);
-    this.#select.value = this.#kind;
-    const focused = this.#list.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    for (const option of this.#select.options) {
+      option.textContent = option.value ? named("kind", option.value) : t("chunks.all_kinds");
+    }
+    const focused = this.#list.contains(document.activeElement) ? document.activeElement : null;
     const rows = this.#chunks.map((chunk) => (chunk.id === this.#editor?.id ? this.#editor.element : this.#row(chunk)));
     this.#list.replaceChildren(...(rows.length ? rows : [h("li", { class: "empty" }, t("chunks.none"))]));
-    if (focused) this.#list.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+    // A field being written in is the same as before; a button was made anew.
+    const again = focused?.isConnected ? focused : this.#list.querySelector(`[data-key="${CSS.escape(focused?.dataset.key ?? "")}"]`);
+    again?.focus();
     this.#pager.show({ page: this.#page, size: PAGE_SIZE, total: this.#total });
   }
 

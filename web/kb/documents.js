@@ -45,6 +45,7 @@ export class DocumentList {
   #kb = null;
   #filter;
   #documents = [];
+  #addedCount = 0; // uploaded so far: tells a list that was asked for before the last of them
   #total = 0;
   #pages = 1;
   #uploads = []; // {name, file, kb, error: string|null}, files that are not documents yet
@@ -118,6 +119,7 @@ export class DocumentList {
   async load() {
     const kb = this.#kb;
     if (!kb) return;
+    const added = this.#addedCount;
     const found = [];
     try {
       await this.#filter.load(kb.id);
@@ -131,6 +133,7 @@ export class DocumentList {
       return this.#hooks.fail(error);
     }
     if (kb !== this.#kb) return;
+    if (added !== this.#addedCount) return this.load(); // this list may lack what was uploaded meanwhile
     this.#documents = found;
     for (const document of found) if (!isFinal(document)) this.#progress.follow(document.id);
     this.draw();
@@ -174,6 +177,7 @@ export class DocumentList {
   }
 
   #added(document) {
+    this.#addedCount += 1;
     const others = this.#documents.filter((one) => one.id !== document.id);
     if (others.length === this.#documents.length) this.#total += 1;
     this.#documents = [document, ...others];

@@ -183,7 +183,8 @@ def bind(host: str, port: int, *, open_to_all: bool = False) -> socket.socket:
         )
     if not loopback:
         logger.warning("%s: everyone who reaches this address may read and change everything", host)
-    sock = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio has small pieces sent at once (TCP_NODELAY) only where the protocol is named.
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(address)

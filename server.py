@@ -139,7 +139,7 @@ async def open_stack(
         opened.push_async_callback(_bounded, "runs", DRAIN_S, partial(runs.drain, grace_s=DRAIN_GRACE_S))
         opened.push_async_callback(_bounded, "ingestion", CLOSE_S, ingestion.close)
         await ingestion.start()
-        changes = IndexChanges(stores, ingestion.indexing)
+        changes = IndexChanges(catalogue, stores, ingestion.indexing)
         limits = Limits(days=settings.retention_days, megabytes=settings.journal_limit_mb)
         erased = ErasedDocuments(ingestion, catalogue, stores, [vectors])
         yield Stack(

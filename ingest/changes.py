@@ -9,6 +9,7 @@ import anyio
 
 from ..context import IndexEntry, KnowledgeBase, SearchStore, store_of
 from ..errors import HeadraceError
+from .ports import DocumentCatalogue
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +22,10 @@ class IndexChanges:
     meets it.
     """
 
-    def __init__(self, stores: Mapping[str, SearchStore], indexing: anyio.Lock) -> None:
+    def __init__(
+        self, catalogue: DocumentCatalogue, stores: Mapping[str, SearchStore], indexing: anyio.Lock
+    ) -> None:
+        self._catalogue = catalogue
         self._stores = stores
         self._indexing = indexing
 
@@ -31,11 +35,13 @@ class IndexChanges:
     ) -> AsyncGenerator[list[str]]:
         """The block is the transaction; it puts the ids that the indexes are to forget into the list.
 
-        When it raises, nothing has changed. Raises DependencyFailed when an index does not take the entries.
+        When it raises, nothing has changed. Raises NotFound when the knowledge base has been deleted, and
+        DependencyFailed when an index does not take the entries.
         """
         gone: list[str] = []
         added = [entry.chunk_id for entry in entries]
         async with self._indexing:
+            await self._catalogue.get_kb(kb.id)  # or entries would come to the indexes of one that is gone
             try:
                 await self._add(kb, entries)
             except (HeadraceError, asyncio.CancelledError):

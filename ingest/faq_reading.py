@@ -17,11 +17,11 @@ from ..text.similarity import signature
 from .decode import decode
 from .faq_columns import Column, column_of, given_by, given_in, unguarded
 from .faq_files import MOST_ROWS, FaqFile, FaqFormat, FaqRow, RejectedRow, rejected_row, xml_unescaped
-from .parse.archives import opened_archive
 from .parse.csv import SEPARATORS, cells_up_to
 
 HEADER_WITHIN = 20  # rows; above it people write titles and explanations
-NAMED = 12  # columns, in the message that none of them holds questions
+NAMED = 12  # columns, where it is told which were not understood
+NAME_LENGTH = 40  # characters
 LIST_KEY = "entries"
 
 # The number of a row, and its texts by column.
@@ -68,8 +68,6 @@ def _separator(text: str) -> str:
 def _sheets(path: Path) -> Iterator[Iterator[Cells]]:
     from .parse.xlsx import FORMULAS_UP_TO, workbook  # half a second, which text files need not wait for
 
-    with opened_archive(path):
-        pass
     values = workbook(path, values=True)
     formulas = workbook(path, values=False) if path.stat().st_size <= FORMULAS_UP_TO else None
     for sheet in values.worksheets:
@@ -103,7 +101,7 @@ def _of_tables(tables: Iterable[Iterator[Cells]]) -> FaqFile:
             if "question" in columns.values():
                 file = _collected((row, *_given_in(cells, columns)) for row, cells in table if _filled(cells))
                 ignored = [name for place, name in _filled(header).items() if place not in columns]
-                return replace(file, ignored_columns=ignored)
+                return replace(file, ignored_columns=_told(ignored))
             first = first or _filled(header)
     raise _no_questions([*first.values()])
 
@@ -116,10 +114,14 @@ def _columns(cells: Mapping[int, str]) -> dict[int, Column]:
     return {place: column for place, text in cells.items() if (column := column_of(text))}
 
 
+def _told(names: Sequence[str]) -> list[str]:
+    """The first of them, each on one line and no longer than a name is; then how many more there are."""
+    shown = [" ".join(name.split())[:NAME_LENGTH] for name in names[:NAMED]]
+    return [*shown, f"… {len(names) - NAMED} more"] if len(names) > NAMED else shown
+
+
 def _no_questions(names: Sequence[str]) -> Unreadable:
-    shown = [" ".join(name.split())[:40] for name in names[:NAMED]]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    there = f"the columns are {', '.join(map(repr, shown))}{more}" if names else "it is empty"
+    there = f"the columns are {', '.join(map(repr, _told(names)))}" if names else "it is empty"
     return Unreadable(f"no column is called question or 问题: {there}", code="faq_no_question_column")
 
 

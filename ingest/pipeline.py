@@ -233,12 +233,13 @@ class Ingestion:
             documents = await self._documents_of(kb_id)
             for document in documents:
                 await self._interrupt(document)
-            # One transaction, before anything else is touched: after a crash it is there whole, or gone.
-            await self._catalogue.delete_kb(kb_id)
-            try:
-                await self._indexes.drop(kb_id)
-            except HeadraceError:
-                log.exception("indexes without a knowledge base are left", extra={"kb_id": kb_id})
+            async with self.indexing:  # a change of an entry or a passage is over, or finds it gone
+                # One transaction, before anything else is touched: after a crash it is there whole, or gone.
+                await self._catalogue.delete_kb(kb_id)
+                try:
+                    await self._indexes.drop(kb_id)
+                except HeadraceError:
+                    log.exception("indexes without a knowledge base are left", extra={"kb_id": kb_id})
             await self._delete_unused({document.sha256 for document in documents})
             for document in documents:
                 self._announce(document.id)

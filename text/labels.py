@@ -21,8 +21,9 @@ def good_label(name: str) -> str:
 
 
 def label_key(name: str) -> str:
-    """Names with the same key are the same: width and letter case do not matter."""
-    return unicodedata.normalize("NFKC", name).casefold()
+    """Names with the same key look the same: width, letter case and unseen characters do not matter."""
+    seen = "".join(character for character in name if unicodedata.category(character) != "Cf")
+    return unicodedata.normalize("NFKC", seen).casefold()
 
 
 def is_visible(text: str) -> bool:

@@ -1,12 +1,15 @@
 """Excel: every sheet, cut into tables at its empty rows, values as a person sees them."""
 
 import datetime
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import openpyxl
+from openpyxl.utils import range_boundaries
 from openpyxl.utils.exceptions import InvalidFileException
 
 from ...errors import Unreadable
@@ -17,13 +20,14 @@ from .archives import opened_archive
 FORMULAS_UP_TO = 2 * 1024 * 1024
 
 TALLEST_MERGE = 1_000
+MOST_MERGED = 200_000  # cells of a workbook: two seconds and more than 100 MB are gone for so many
+WHOLE_SHEET = (1, 1, 16_384, 1_048_576)
+MERGED = re.compile(rb'<(?:\w+:)?mergeCell\b[^>]*?\bref\s*=\s*["\']([^"\']*)')
 
 Row = list[str]
 
 
 def parse(path: Path) -> Parsed:
-    with opened_archive(path):
-        pass
     values = workbook(path, values=True)
     formulas = workbook(path, values=False) if path.stat().st_size <= FORMULAS_UP_TO else None
     blocks: list[Block] = []
@@ -34,6 +38,9 @@ def parse(path: Path) -> Parsed:
 
 
 def workbook(path: Path, *, values: bool) -> Any:
+    """Raises Unreadable: no workbook, what `opened_archive` refuses, and areas that are merged too far."""
+    with opened_archive(path) as archive:
+        _refuse_vast_merges(archive)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns of drawings and extensions that it leaves out
@@ -47,6 +54,26 @@ def workbook(path: Path, *, values: bool) -> Any:
         SyntaxError,
     ) as error:
         raise Unreadable("the file is damaged: it is no workbook", code="damaged_document") from error
+
+
+def _refuse_vast_merges(archive: ZipFile) -> None:
+    """The library makes a cell for every place of a merged area before anybody can look at it."""
+    sheets = [name for name in archive.namelist() if name.lower().startswith("xl/worksheets/")]
+    areas = [area for name in sheets for area in MERGED.findall(archive.read(name))]
+    if sum(map(_places, areas)) > MOST_MERGED:
+        raise Unreadable(
+            f"more than {MOST_MERGED:,} cells are merged: undo that where whole columns or sheets are",
+            code="merged_too_far",
+        )
+
+
+def _places(area: bytes) -> int:
+    try:
+        bounds = range_boundaries(area.decode("ascii"))
+    except ValueError:
+        return 0  # damage, which is told when the workbook is loaded
+    left, top, right, bottom = (bound or end for bound, end in zip(bounds, WHOLE_SHEET, strict=True))
+    return (right - left + 1) * (bottom - top + 1)
 
 
 def _rows(sheet: Any, formulas: Any) -> Iterator[Row]:

@@ -151,7 +151,7 @@ async def a_place(folder: Path, *, steps: Steps | None = None) -> AsyncGenerator
             settings=load_settings(),
         )
         stepped: Any = SteppedCatalogue(catalogue, steps)
-        changes = IndexChanges(stores, ingestion.indexing)
+        changes = IndexChanges(catalogue, stores, ingestion.indexing)
         await ingestion.start()
         try:
             yield Place(

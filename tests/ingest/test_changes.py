@@ -4,10 +4,11 @@ import anyio
 import pytest
 
 from headrace.context import IndexEntry, SearchStore
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, NotFound
 from headrace.ingest.changes import IndexChanges
 
 from ..fakes import MODEL, FakeKeywords, FakeVectors, a_kb
+from .fakes import MemoryCatalogue
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +21,8 @@ class Stores:
         self.keywords = FakeKeywords()
         self.indexing = anyio.Lock()
         stores = {"embedded": SearchStore(vectors=self.vectors, keywords=self.keywords)}
-        self.changes = IndexChanges(stores, self.indexing)
+        self.catalogue = MemoryCatalogue(kbs={KB.id: KB})
+        self.changes = IndexChanges(self.catalogue, stores, self.indexing)
 
     async def ids(self) -> set[str]:
         found = await self.vectors.ids(KB.id, MODEL)
@@ -50,6 +52,15 @@ async def test_a_transaction_that_is_refused_leaves_the_indexes_as_they_were() -
             raise HeadraceError("无 no")
     assert await stores.ids() == set()
     assert not stores.indexing.locked()
+
+
+async def test_a_change_in_a_knowledge_base_that_was_deleted_makes_no_index_for_it() -> None:
+    stores = Stores()
+    await stores.catalogue.delete_kb(KB.id)
+    with pytest.raises(NotFound):
+        async with stores.changes.around(KB, [an_entry("new")]):
+            pass
+    assert KB.id not in stores.keywords.entries
 
 
 async def test_a_change_that_has_begun_is_brought_to_its_end_though_nobody_waits() -> None:

@@ -243,6 +243,12 @@ def test_what_no_column_gives_is_left_open() -> None:
     assert file.ignored_columns == ["备注"]
 
 
+def test_of_many_columns_that_say_nothing_a_few_are_named_and_the_rest_counted() -> None:
+    names = ["列" * 500, *(f"x{number}" for number in range(1, 1000))]
+    file = read_bytes(f"问题,{','.join(names)}\n年假？\n".encode())
+    assert [*file.ignored_columns[:2], *file.ignored_columns[-2:]] == ["列" * 40, "x1", "x11", "… 988 more"]
+
+
 def test_titles_above_the_header_and_empty_rows_do_not_matter() -> None:
     file = read_bytes("常见问题\n\n问题,答案\n年假？,十天\n,\nLeave?,Ten\n".encode())
     assert [(row.row, row.question) for row in file.rows] == [(4, "年假？"), (6, "Leave?")]

@@ -271,6 +271,17 @@ async def test_delete_kb_takes_its_documents_and_leaves_others(place: Place, kb:
     assert len(await place.files.hashes()) == 1
 
 
+async def test_a_knowledge_base_is_deleted_when_the_change_of_an_entry_in_it_is_over(
+    place: Place, kb: KnowledgeBase
+) -> None:
+    async with place.running() as ingestion, anyio.create_task_group() as tasks:
+        async with ingestion.indexing:
+            tasks.start_soon(ingestion.delete_kb, kb.id)
+            await anyio.wait_all_tasks_blocked()
+            assert kb.id in place.catalogue.kbs
+    assert kb.id not in place.catalogue.kbs
+
+
 async def test_unfinished_work_is_taken_up_at_the_next_start(place: Place, kb: KnowledgeBase) -> None:
     added = await place.ingestion().add(kb, name="a.txt", content=b"Text.")
     async with place.running() as ingestion:

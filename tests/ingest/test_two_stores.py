@@ -94,7 +94,7 @@ async def opened(folder: Path) -> AsyncGenerator[Data]:
             parser=HereParser(),
             settings=load_settings(),
         )
-        changes = IndexChanges(stores, ingestion.indexing)
+        changes = IndexChanges(catalogue, stores, ingestion.indexing)
         closing_last.push_async_callback(ingestion.close)
         await ingestion.start()
         yield Data(

@@ -19,6 +19,11 @@ def test_impossible_labels_are_refused(name: str) -> None:
     assert refused.value.code == "bad_tag_name"
 
 
+@pytest.mark.parametrize("name", ["\u200b人事", "人\u200d事", "人事\u202e", "\ufeff人事\u2060"])
+def test_characters_that_nobody_sees_do_not_make_another_label(name: str) -> None:
+    assert label_key(name) == label_key("人事")
+
+
 def test_width_and_case_do_not_make_another_label() -> None:
     assert label_key("ＨＲ 人事") == label_key("hr 人事")
     assert label_key("C") != label_key("C#")

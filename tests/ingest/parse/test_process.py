@@ -2,6 +2,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import AsyncGenerator
+import zipfile
 from pathlib import Path
 
 import openpyxl
@@ -81,9 +82,16 @@ async def test_too_much_memory_is_refused_and_the_next_file_works(
 async def test_a_file_that_fills_the_memory_bit_by_bit_leaves_none_of_it_to_the_next(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     book.worksheets[0]["A1"] = "合并"
-    for row in range(1, 20_000, 1000):
-        book.worksheets[0].merged_cells.add(f"A{row}:XFD{row + 999}")  # a cell for every place, when loaded
     book.save(tmp_path / "a")
+    with zipfile.ZipFile(tmp_path / "a") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    row = "".join(f"<c><v>{number * number % 9973}</v></c>" for number in range(10_000))
+    parts["xl/worksheets/sheet1.xml"] = parts["xl/worksheets/sheet1.xml"].replace(
+        b"</sheetData>", f"<row>{row}</row>".encode() * 200 + b"</sheetData>"
+    )
+    with zipfile.ZipFile(tmp_path / "a", "w", zipfile.ZIP_STORED) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
     parser = ParserProcess(load_settings(parse_timeout_s=30, parse_memory_mb=256))
     with pytest.raises(Unreadable, match="memory"):
         await parser.parse(tmp_path / "a", "a.xlsx", "xlsx")

@@ -1,10 +1,13 @@
 import datetime
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import openpyxl
+import pytest
 from openpyxl.comments import Comment
 
+from headrace.errors import Unreadable
 from headrace.ingest.parse import parse
 from headrace.ingest.parsed import Block
 
@@ -64,6 +67,23 @@ def test_values_are_shown_as_a_person_sees_them(tmp_path: Path) -> None:
     (table,) = [block.text for block in blocks_of(book, tmp_path) if block.kind == "table"]
     shown = [line.split(" | ")[1].removesuffix(" |") for line in table.split("\n")[1:]]
     assert shown == ["2024-01-05", "2024-01-05 08:30:00", "2", "0.3", "TRUE", "两行 文字", "92.5%"]
+
+
+@pytest.mark.parametrize("areas", [["A1:XFD1048576"], ["A:C"], ["A1:A150000", "C1:C150000"]])
+def test_a_workbook_that_is_merged_over_whole_sheets_is_refused_at_once(
+    areas: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.xlsx"
+    a_book(("S", [["问题", "答案"]])).save(path)
+    marks = "".join(f'<mergeCell ref="{area}"/>' for area in areas)
+    with zipfile.ZipFile(path) as book:
+        parts = {name: book.read(name) for name in book.namelist()}
+    with zipfile.ZipFile(path, "w") as book:
+        for name, part in parts.items():
+            merged = f"</sheetData><mergeCells>{marks}</mergeCells>".encode()
+            book.writestr(name, part.replace(b"</sheetData>", merged))
+    with pytest.raises(Unreadable, match="200,000 cells are merged"):
+        parse(path, "a.xlsx")
 
 
 def test_merged_cells_name_every_row(tmp_path: Path) -> None:

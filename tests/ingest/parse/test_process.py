@@ -1,8 +1,8 @@
 import subprocess
 import sys
+import zipfile
 import zlib
 from collections.abc import AsyncGenerator
-import zipfile
 from pathlib import Path
 
 import openpyxl

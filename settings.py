@@ -27,7 +27,7 @@ from .errors import BadRequest, StartRefused
 
 SETTINGS_FILE = "headrace.toml"
 FAULTS_SHOWN = 5
-FAULT_LENGTH = 400  # characters
+FAULT_LENGTH = 1000  # characters
 LONGEST_NAME = 60
 EXTRACTIVE = "extractive"  # the name of the built-in answerer among the models
 
@@ -57,6 +57,20 @@ class Knobs(BaseModel):
     faq_score_boost: float = Field(1.2, ge=1, le=10, description="factor on their scores, while they do")
     faq_search_answers: bool = Field(False, description="also find FAQ entries by their answers")
     wiki_enabled: bool = Field(False, description="of a knowledge base: it has pages that a model wrote")
+    standard_answers_enabled: bool = Field(
+        False, description="of a knowledge base: its answers to known questions are given word for word"
+    )
+    faq_direct_answer_threshold: float = Field(
+        0.9, ge=0, le=1, description="least certainty that a known question is the same"
+    )
+    answer_cache_enabled: bool = Field(True, description="the same question again gets the same answer")
+    auto_select: bool = Field(False, description="choose the knowledge bases where none is given")
+    kb_match_threshold: float = Field(0.5, ge=0, le=1, description="least score of one that is chosen")
+    graph_enabled: bool = Field(False, description="of a knowledge base: names in the question are looked up")
+    grounding: Literal["off", "mark", "enforce"] = Field(
+        "mark", description="what happens to sentences that no passage bears out"
+    )
+    suggestions_enabled: bool = Field(True, description="propose further questions behind an answer")
     fallback_strategy: Literal["fixed", "model"] = Field("fixed", description="who says that nothing fits")
     fallback_response: str | None = Field(None, max_length=4000, description="the fixed sentence")
     partial_ok: bool = Field(False, description="go on when some stores fail")
@@ -65,6 +79,7 @@ class Knobs(BaseModel):
     top_p: float | None = Field(None, gt=0, le=1)
     seed: int | None = Field(None, ge=-(2**63), le=2**63 - 1)
     max_tokens: int | None = Field(None, ge=1, le=10_000_000)
+    thinking: bool | None = Field(None, description="ask a reasoning model to think, or not to")
     chat_model: str | None = Field(None, max_length=200, description="who answers; `extractive`: no model")
 
 

@@ -16,7 +16,7 @@ Intent = Literal[
     "clarification",
 ]
 RerankVerdict = Literal["ok", "skipped", "failed", "rejected"]
-Outcome = Literal["answered", "declined", "fallback", "chat"]
+Outcome = Literal["answered", "declined", "fallback", "faq", "cached", "chat"]
 
 
 class Source(TypedDict):
@@ -115,6 +115,14 @@ class Knobs(TypedDict):
     faq_score_boost: float
     faq_search_answers: bool
     wiki_enabled: bool
+    standard_answers_enabled: bool
+    faq_direct_answer_threshold: float
+    answer_cache_enabled: bool
+    auto_select: bool
+    kb_match_threshold: float
+    graph_enabled: bool
+    grounding: str  # off, mark, enforce
+    suggestions_enabled: bool
     fallback_strategy: str
     fallback_response: str | None
     partial_ok: bool
@@ -123,6 +131,7 @@ class Knobs(TypedDict):
     top_p: float | None
     seed: int | None
     max_tokens: int | None
+    thinking: bool | None
     chat_model: str | None  # None: the configured one
 
 

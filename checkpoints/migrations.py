@@ -18,4 +18,8 @@ STEPS: Mapping[int, str] = {
         create index unfinished_runs on runs (session_id) where ended_at is null;
         create index runs_by_time on runs (created_at);
     """,
+    2: """
+        alter table sessions add column pinned_at text;
+        alter table messages add column details text not null default '{}';
+    """,
 }

@@ -8,7 +8,7 @@ from ..errors import StartRefused
 from ..migrations import migrate
 from .migrations import STEPS
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 TABLES = """
 create table schema_version (version integer not null);
@@ -19,7 +19,8 @@ create table sessions (
     title text not null,
     kb_ids text not null,
     created_at text not null,
-    updated_at text not null
+    updated_at text not null,
+    pinned_at text
 ) without rowid;
 create index sessions_by_time on sessions (tenant_id, updated_at);
 
@@ -39,7 +40,8 @@ create table messages (
     error text,
     feedback text,
     forked integer not null default 0, -- the answer of a fork: no part of the conversation
-    erased_at text
+    erased_at text,
+    details text not null default '{}' -- what a page shows beside the text, as JSON
 );
 create index messages_by_session on messages (session_id, position);
 

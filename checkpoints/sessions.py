@@ -167,7 +167,7 @@ _MESSAGE = (
 
 def _insert_session(connection: sqlite3.Connection, *, session: Session) -> None:
     connection.execute(
-        "insert into sessions values (?, ?, ?, ?, ?, ?)",
+        f"insert into sessions ({_SESSION}) values (?, ?, ?, ?, ?, ?)",
         (
             session.id,
             session.tenant_id,

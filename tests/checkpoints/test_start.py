@@ -51,7 +51,7 @@ async def many_unfinished(journal: Journal) -> list[Asked]:
     def insert(connection: sqlite3.Connection) -> None:
         for one in asked:
             connection.execute(
-                "insert into sessions select ?, tenant_id, title, kb_ids, created_at, updated_at "
+                "insert into sessions select ?, tenant_id, title, kb_ids, created_at, updated_at, pinned_at "
                 "from sessions where id = ?",
                 (one["session_id"], session),
             )

@@ -34,7 +34,7 @@ from .graph.tracing.diff import PLACES, diff
 from .graph.tracing.follow import follow
 from .graph.tracing.shapes import Diff, Step, Trace
 from .graph.tracing.times import wire_time
-from .prompts.loader import load_prompts
+from .prompts.own import prompts_of
 from .read_only import ReadOnlyCatalogue, ReadOnlyFile, ReadOnlyJournal
 from .settings import Settings, load_settings
 from .state import RagState
@@ -117,7 +117,7 @@ class DataFolder:
     @cached_property
     def sources(self) -> Sources:
         """Where traces are read from."""
-        return sources_in(self.journal, self.catalogue, load_prompts(), self.settings)
+        return sources_in(self.journal, self.catalogue, prompts_of(self.path), self.settings)
 
     def diff(self, first: "Run | str", second: "Run | str") -> Diff:
         """What differs between two runs, stage by stage. Raises as `run` and `Run.trace`."""

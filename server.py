@@ -45,7 +45,7 @@ from .ingest.pipeline import Ingestion
 from .models.chat import ChatModels, make_understand
 from .models.embedding import make_embedder
 from .models.rerank import make_reranker
-from .prompts.loader import load_prompts
+from .prompts.own import prompts_of
 from .serving import bind, serve_until_signalled, url_of
 from .settings import Settings, load_settings
 from .state import Asked
@@ -90,7 +90,7 @@ async def open_stack(
         opened.push_async_callback(keywords.close)
         stores = {"embedded": SearchStore(vectors=vectors, keywords=keywords)}
         embedder = make_embedder(settings)
-        prompts = load_prompts()
+        prompts = prompts_of(folder)
         chats = ChatModels(settings, embedder, tokens, prompts)
         understand = make_understand(settings)
         reranker = make_reranker(settings, chat=understand or chats.chosen(), prompts=prompts)

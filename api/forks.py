@@ -11,7 +11,7 @@ from ..checkpoints.forks import Fork
 from ..settings import Knobs, effective_knobs
 from ..state import Asked
 from .answers import success
-from .cleaning import without_controls
+from .cleaning import cleaned_texts
 from .requests import parse
 from .schemas import ForkRun
 from .stack import Shared, Stack, stack_of
@@ -26,7 +26,7 @@ async def fork_run(request: Request[Shared]) -> Response:
     fork = Fork(
         stage=body.stage,
         settings=await _knobs(stack, origin, body.settings),
-        prompts=stack.prompts.checked({name: _cleaned(text) for name, text in body.prompts.items()}),
+        prompts=stack.prompts.checked(cleaned_texts(body.prompts)),
         state=checked_state(body.state),
     )
     await require_homes(fork.state, stack.catalogue)
@@ -39,7 +39,3 @@ async def _knobs(stack: Stack, origin: Asked, changes: Mapping[str, Any]) -> dic
     knobs = effective_knobs(stack.settings.knobs().model_copy(update=had), [], changes)
     await stack.chats.require(knobs.chat_model)
     return knobs.model_dump()
-
-
-def _cleaned(text: Any) -> Any:
-    return without_controls(text) if isinstance(text, str) else text

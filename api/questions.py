@@ -9,6 +9,7 @@ from ..ids import new_id
 from ..settings import effective_knobs
 from ..state import Asked
 from ..text.language import language_of
+from .cleaning import cleaned_texts
 from .schemas import MAX_QUESTION, KnowledgeQa, Search
 from .stack import Stack
 
@@ -39,6 +40,7 @@ async def asked_in_session(stack: Stack, session_id: str, body: KnowledgeQa) -> 
         tenant_id=session.tenant_id,
         language=body.language,
         quoted_context=body.quoted_context,
+        prompts=stack.prompts.checked(cleaned_texts(body.prompts)),
     )
 
 
@@ -120,6 +122,7 @@ async def _asked(
     tenant_id: str = "default",
     language: str | None = None,
     quoted_context: str | None = None,
+    prompts: Mapping[str, str] | None = None,
 ) -> Asked:
     kbs = await known_kbs(stack, kb_ids)
     for kb in kbs:
@@ -140,7 +143,7 @@ async def _asked(
         document_ids=list(document_ids),
         tag_ids=list(dict.fromkeys(tag_ids)),
         quoted_context=quoted_context or None,
-        prompts={},
+        prompts=dict(prompts or {}),
     )
 
 

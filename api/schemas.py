@@ -119,6 +119,7 @@ class KnowledgeQa(Body):
         "and all that wait, then start",
     )
     settings: dict[str, Any] = Field({}, description="wins over knowledge bases and defaults")
+    prompts: dict[str, Any] = Field({}, description="other texts, by kind or kind.id")
 
 
 class Stop(Body):

@@ -18,6 +18,7 @@ from . import (
     ingest,
     kb,
     models,
+    prompts,
     replay,
     runs,
     search,
@@ -34,7 +35,7 @@ GROUPS = (
     *(serve, ingest, ask, search),
     *(kb, faq, tags, chunks),
     *(runs, trace, replay, fork, diff, upkeep),
-    *(evaluate, models, doctor),
+    *(evaluate, models, prompts, doctor),
 )
 
 

@@ -103,7 +103,11 @@ class PromptLibrary:
 
     def changed(self, changes: Mapping[str, Any]) -> "PromptLibrary":
         """The same with other texts, each for both languages. Raises as `checked`."""
-        texts = self.checked(changes)
+        checked = self.checked(changes)
+        return self.with_texts({name: dict.fromkeys(LANGUAGES, text) for name, text in checked.items()})
+
+    def with_texts(self, texts: Mapping[str, Mapping[str, str]]) -> "PromptLibrary":
+        """The same with other texts by language, checked already, by name as `checked` gives it or `kind.id`."""
         return PromptLibrary({kind: _with_texts(file, texts) for kind, file in self._kinds.items()})
 
     def _found(self, name: str) -> tuple[str, str]:
@@ -188,10 +192,11 @@ def _checked(name: str, kind: str, id: str, text: Any) -> str:
     return text
 
 
-def _with_texts(file: TemplateFile, texts: Mapping[str, str]) -> TemplateFile:
+def _with_texts(file: TemplateFile, texts: Mapping[str, Mapping[str, str]]) -> TemplateFile:
     def own(template: Template) -> Template:
-        text = texts.get(_name(file.kind, template.id))
-        return template.model_copy(update={"text": dict.fromkeys(LANGUAGES, text)}) if text else template
+        names = (_name(file.kind, template.id), f"{file.kind}.{template.id}")
+        changes = {language: text for name in names for language, text in texts.get(name, {}).items()}
+        return template.model_copy(update={"text": {**template.text, **changes}}) if changes else template
 
     return file.model_copy(update={"templates": [own(template) for template in file.templates]})
 

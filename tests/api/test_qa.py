@@ -126,6 +126,13 @@ def test_nothing_found_is_said_plainly(client: httpx.Client) -> None:
     assert answer_of(events)
 
 
+def test_a_question_may_bring_its_own_prompts(client: httpx.Client) -> None:
+    session = a_session(client, a_kb(client, "another empty 又空"))
+    prompts = {"fallback": "资料里没有 {{query}} %s $a\x00。"}
+    assert answer_of(ask(client, session, "年假几天？", prompts=prompts)) == "资料里没有 {{query}} %s $a。"
+    assert answer_of(ask(client, session, "年假几天？")) != "资料里没有 {{query}} %s $a。"
+
+
 def test_small_talk_needs_no_knowledge_base(client: httpx.Client) -> None:
     events = ask(client, a_session(client), "你好")
     assert events[-1]["data"]["outcome"] == "chat"
@@ -186,6 +193,9 @@ def test_a_run_tells_its_status_and_its_events(client: httpx.Client, events: lis
         ({"query": "x", "settings": {"nonsense": 1}}, 422, "bad_setting"),
         ({"query": "x", "settings": {"rerank_top_k": True}}, 422, "bad_setting"),
         ({"query": "x", "settings": {"rerank_top_k": "5"}}, 422, "bad_setting"),
+        ({"query": "x", "prompts": {"fallback": "{answer}"}}, 422, "bad_prompt"),
+        ({"query": "x", "prompts": {"citation.on": "[1]"}}, 422, "bad_prompt"),
+        ({"query": "x", "prompts": {"无": "x"}}, 422, "bad_prompt"),
         ({"query": 5}, 400, "malformed"),
         ({"query": None}, 400, "malformed"),
         ({"query": "x", "knowledge_base_ids": "kb"}, 400, "malformed"),

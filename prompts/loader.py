@@ -107,7 +107,7 @@ class PromptLibrary:
         return self.with_texts({name: dict.fromkeys(LANGUAGES, text) for name, text in checked.items()})
 
     def with_texts(self, texts: Mapping[str, Mapping[str, str]]) -> "PromptLibrary":
-        """The same with other texts by language, checked already, by name as `checked` gives it or `kind.id`."""
+        """The same with other texts by language, checked already, by names as `checked` gives them."""
         return PromptLibrary({kind: _with_texts(file, texts) for kind, file in self._kinds.items()})
 
     def _found(self, name: str) -> tuple[str, str]:
@@ -194,8 +194,7 @@ def _checked(name: str, kind: str, id: str, text: Any) -> str:
 
 def _with_texts(file: TemplateFile, texts: Mapping[str, Mapping[str, str]]) -> TemplateFile:
     def own(template: Template) -> Template:
-        names = (_name(file.kind, template.id), f"{file.kind}.{template.id}")
-        changes = {language: text for name in names for language, text in texts.get(name, {}).items()}
+        changes = texts.get(_name(file.kind, template.id))
         return template.model_copy(update={"text": {**template.text, **changes}}) if changes else template
 
     return file.model_copy(update={"templates": [own(template) for template in file.templates]})

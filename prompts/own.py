@@ -55,7 +55,7 @@ def with_own(library: PromptLibrary, files: Sequence[Path]) -> PromptLibrary:
     for path in files:
         file = _parsed(path)
         for template in file.templates:
-            name = f"{file.kind}.{template.id}"
+            name = file.kind if template.id == "default" else f"{file.kind}.{template.id}"
             if name in texts:
                 raise _refused(path, f"{name} is changed twice")
             texts[name] = _checked(path, library, name, template)

@@ -7,8 +7,7 @@ from collections.abc import Hashable, Iterable, Set
 from .signature import text_hash
 
 # What stands between two digits belongs to the number: 3.5 is not 35. Thousands separators do not.
-_IN_NUMBER = re.compile(r"(?<=\d)[.:/\-](?=\d)")
-_DROPPED = re.compile(r"[^\w%#+]|_")
+_DROPPED = re.compile(r"_|[^\w%#+.:/\-]|[.:/\-](?:(?<!\d[.:/\-])|(?!\d))")
 
 
 def jaccard(a: Iterable[Hashable], b: Iterable[Hashable]) -> float:
@@ -27,11 +26,7 @@ def containment(a: Iterable[Hashable], b: Iterable[Hashable]) -> float:
 
 def normalise(text: str) -> str:
     """Width, case, punctuation and spaces taken away; numbers keep their points, and C++ its signs."""
-    text = unicodedata.normalize("NFKC", text).casefold()
-    pieces = _IN_NUMBER.split(text)
-    signs = _IN_NUMBER.findall(text)
-    cleaned = [_DROPPED.sub("", piece) for piece in pieces]
-    return cleaned[0] + "".join(sign + piece for sign, piece in zip(signs, cleaned[1:], strict=True))
+    return _DROPPED.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 def signature(text: str) -> str:

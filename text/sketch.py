@@ -1,14 +1,13 @@
 """A quick look at what a text is made of, to tell at once that two long texts cannot be much alike."""
 
 import re
-from collections.abc import Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence, Set
+from functools import cached_property
 
 # Words, long ones and runs of Han characters in pieces; where a run begins, so does a piece.
 _PIECES = re.compile(r"[^\W_]{2,4}")
 SHORT = 400  # characters; of two such texts no sketch says enough
-ONE_IN = 8  # pieces are looked at where both have many
-MANY = 100
+MANY = 20  # pieces of a sample: of fewer ones no share says enough
 LONGEST_WORDS = 10  # characters, on average
 # Of texts that share .85 of their tokens, at least so many pieces are the same. Where words have spaces
 # between them the pieces are words, of which any two texts of a language share a third and more. Where they
@@ -19,21 +18,36 @@ LEAST_SHARE_OF_RUNS = 0.3
 SURE = 0.95  # of all pieces: what so many pieces are made of is made of the same tokens
 
 
-@dataclass(frozen=True, slots=True)
+def _sampled_from() -> str:
+    """Letters and digits of the basic plane: of alphabets one in 8, such as h, p and x, of Han one in 32."""
+    numbers = (*range(0, 0x2000, 8), *range(0x2000, 0x10000, 32))
+    return "".join(filter(str.isalnum, map(chr, numbers)))
+
+
+# Wherever one of these stands, a piece of the sample begins.
+_SAMPLE = re.compile(rf"[{_sampled_from()}][^\W_]{{1,3}}")
+
+
 class Sketch:
-    """`sample` are the pieces with certain first letters, the same ones for all texts."""
+    """`sample` has a bit for each of its pieces; bits mean the same in sketches that were made together."""
 
-    short: bool
-    spaced: bool
-    pieces: Set[str]
-    sample: Set[str]
+    def __init__(self, text: str, numbers: dict[str, int]) -> None:
+        self._text = text.casefold()
+        self.short = len(text) <= SHORT
+        self.spaced = text.count(" ") * LONGEST_WORDS > len(text)
+        sample = set(_SAMPLE.findall(self._text))
+        self.sampled = len(sample)
+        self.sample = _with_bits([numbers.setdefault(piece, len(numbers)) for piece in sample])
+
+    @cached_property
+    def pieces(self) -> Set[str]:
+        return frozenset(_PIECES.findall(self._text))
 
 
-def sketch(text: str) -> Sketch:
-    pieces = frozenset(_PIECES.findall(text.casefold()))
-    sample = frozenset([piece for piece in pieces if not ord(piece[0]) % ONE_IN])
-    spaced = text.count(" ") * LONGEST_WORDS > len(text)
-    return Sketch(len(text) <= SHORT, spaced, pieces, sample)
+def sketches(texts: Iterable[str]) -> list[Sketch]:
+    """One for each text, to be compared with each other."""
+    numbers: dict[str, int] = {}
+    return [Sketch(text, numbers) for text in texts]
 
 
 def may_be_alike(a: Sketch, b: Sketch) -> bool:
@@ -41,13 +55,11 @@ def may_be_alike(a: Sketch, b: Sketch) -> bool:
     if a.short and b.short:
         return True
     least = LEAST_SHARE_OF_WORDS if a.spaced and b.spaced else LEAST_SHARE_OF_RUNS
-    few = len(a.pieces) < MANY or len(b.pieces) < MANY
-    return (few or _share(a.sample, b.sample) >= least) and _share(a.pieces, b.pieces) >= least
-
-
-def _share(mine: Set[str], theirs: Set[str]) -> float:
-    smaller = min(len(mine), len(theirs))
-    return len(mine & theirs) / smaller if smaller else 1.0
+    smaller = min(a.sampled, b.sampled)
+    if smaller >= MANY and (a.sample & b.sample).bit_count() < least * smaller:
+        return False
+    smaller = min(len(a.pieces), len(b.pieces))
+    return len(a.pieces & b.pieces) >= least * smaller
 
 
 def are_alike(a: Sketch, b: Sketch) -> bool:
@@ -56,3 +68,10 @@ def are_alike(a: Sketch, b: Sketch) -> bool:
         return False
     shared = len(a.pieces & b.pieces)
     return shared >= SURE * (len(a.pieces) + len(b.pieces) - shared)
+
+
+def _with_bits(numbers: Sequence[int]) -> int:
+    bits = bytearray(max(numbers, default=0) // 8 + 1)
+    for number in numbers:
+        bits[number >> 3] |= 1 << (number & 7)
+    return int.from_bytes(bits, "little")

@@ -8,7 +8,7 @@ from ...context import Tokens
 from ...state import Departure
 from ...text.joining import is_row
 from ...text.similarity import containment, jaccard, normalise
-from ...text.sketch import are_alike, may_be_alike, sketch
+from ...text.sketch import Sketch, are_alike, may_be_alike, sketches
 from .pieces import NEVER_JOINED, Piece, left
 
 PARTIAL_OVERLAP = 0.85  # share of tokens
@@ -26,8 +26,9 @@ def without_overlaps(pieces: Sequence[Piece], tokens: Tokens) -> tuple[list[Piec
     """
     kept: list[_Compared] = []
     departures: list[Departure] = []
-    for piece in sorted(pieces, key=lambda piece: piece.rank):
-        one = _Compared(piece, tokens)
+    ranked = sorted(pieces, key=lambda piece: piece.rank)
+    for piece, looked_at in zip(ranked, sketches(piece.text for piece in ranked), strict=True):
+        one = _Compared(piece, looked_at, tokens)
         near = [other for other in kept if one.may_share_with(other)]
         holder = next((other for other in near if one.is_said_by(other)), None)
         if holder:
@@ -44,11 +45,11 @@ def without_overlaps(pieces: Sequence[Piece], tokens: Tokens) -> tuple[list[Piec
 class _Compared:
     """A piece with what it is compared by. What is slow to find out is found out once it is needed."""
 
-    def __init__(self, piece: Piece, tokens: Tokens) -> None:
+    def __init__(self, piece: Piece, sketch: Sketch, tokens: Tokens) -> None:
         self.piece = piece
         self.may_go = piece.hit["kind"] not in NEVER_JOINED
         self._text = piece.text
-        self._sketch = sketch(piece.text)
+        self._sketch = sketch
         self._tokens = tokens
         self._plain: str | None = None
         self._words: frozenset[Word] | None = None

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.text.similarity import jaccard
-from headrace.text.sketch import may_be_alike, sketch
+from headrace.text.sketch import may_be_alike, sketches
 from headrace.text.tokens import Tokens
 
 TOKENS = Tokens()
@@ -25,15 +25,15 @@ def test_no_two_texts_that_share_most_tokens_are_taken_apart(letters: str, numbe
     chance.shuffle(other)
     a, b = "，".join(said), ", ".join(other)
     if jaccard(TOKENS.content(a), TOKENS.content(b)) >= 0.85:
-        assert may_be_alike(sketch(a), sketch(b))
+        assert may_be_alike(*sketches([a, b]))
 
 
 @pytest.mark.parametrize("letters", [HAN, "abcdefghijklmnopqrstuvwxyz"])
 def test_long_texts_of_other_words_are_told_apart(letters: str) -> None:
     chance = random.Random(7)
-    a, b = (sketch("。".join(a_text(chance, letters, 500))) for _ in range(2))
-    assert not may_be_alike(a, b)
+    texts = ["。".join(a_text(chance, letters, 500)) for _ in range(2)]
+    assert not may_be_alike(*sketches(texts))
 
 
 def test_of_short_texts_nothing_is_said() -> None:
-    assert may_be_alike(sketch("年假"), sketch("travel"))
+    assert may_be_alike(*sketches(["年假", "travel"]))

@@ -8,9 +8,9 @@ answers one question with the answer to another has to look for these first.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 from opencc import OpenCC
 
@@ -19,7 +19,7 @@ from .folding import normalised
 
 Difference = Literal["number", "negation", "opposite", "kind", "words", "order"]
 
-_simplified: Callable[[str], str] = OpenCC("t2s").convert
+_TO_SIMPLIFIED: Any = OpenCC("t2s")
 _NUMBER = re.compile(r"\d+(?:[.,:/\-]\d+)*%?")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _ENGLISH_NOT = re.compile(r"\b(?:not|no|never|none|nor|neither|without|cannot|can't|\w+n't)\b")
@@ -106,14 +106,14 @@ def difference(one: str, other: str, tokens: Tokens) -> Difference | None:
     mine, theirs = _weighty(one, tokens), _weighty(other, tokens)
     if Counter(mine) != Counter(theirs) or not mine:
         return "words"
-    directed = _DIRECTED.search(first) or _DIRECTED.search(second)
-    if mine != theirs and (directed or _repeats(mine)):
+    directed = [bool(_DIRECTED.search(text)) for text in (first, second)]
+    if mine != theirs and (any(directed) or _repeats(mine)):
         return "order"
-    return "order" if directed and _asked_first(first) != _asked_first(second) else None
+    return "order" if all(directed) and _asked_first(first) != _asked_first(second) else None
 
 
 def _folded(text: str) -> str:
-    return _simplified(normalised(text)).casefold().strip()
+    return str(_TO_SIMPLIFIED.convert(normalised(text))).casefold().strip()
 
 
 def _is_chinese(text: str) -> bool:

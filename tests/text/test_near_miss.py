@@ -1,7 +1,5 @@
 """Questions that are worded alike and ask for something else are told apart."""
 
-# ruff: noqa: E501  # a pair of questions stands on one line
-
 import pytest
 
 from headrace.text.near_miss import conflict, difference

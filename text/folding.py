@@ -3,6 +3,9 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from functools import cache
+
+from opencc import OpenCC
 
 _THOUSANDS = re.compile(r"(?<![\w,.])\d{1,3}(?:,\d{3})+(?![\d,])")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -11,6 +14,17 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 def normalised(text: str) -> str:
     """NFKC, one apostrophe, no lone surrogates (they have no UTF-8, which OpenCC takes)."""
     return unicodedata.normalize("NFKC", _SURROGATE.sub("", text)).replace("’", "'")
+
+
+def to_simplified(text: str) -> str:
+    """Traditional characters as Simplified ones; a text without lone surrogates is wanted."""
+    return _converter()(text)
+
+
+@cache
+def _converter() -> Callable[[str], str]:
+    convert: Callable[[str], str] = OpenCC("t2s").convert
+    return convert
 
 
 def without_thousands(text: str) -> str:

@@ -10,16 +10,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Literal
-
-from opencc import OpenCC
+from typing import Literal
 
 from ..context import Tokens
-from .folding import normalised
+from .folding import normalised, to_simplified
 
 Difference = Literal["number", "negation", "opposite", "kind", "words", "order"]
 
-_TO_SIMPLIFIED: Any = OpenCC("t2s")
 _NUMBER = re.compile(r"\d+(?:[.,:/\-]\d+)*%?")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _ENGLISH_NOT = re.compile(r"\b(?:not|no|never|none|nor|neither|without|cannot|can't|\w+n't)\b")
@@ -113,7 +110,7 @@ def difference(one: str, other: str, tokens: Tokens) -> Difference | None:
 
 
 def _folded(text: str) -> str:
-    return str(_TO_SIMPLIFIED.convert(normalised(text))).casefold().strip()
+    return to_simplified(normalised(text)).casefold().strip()
 
 
 def _is_chinese(text: str) -> bool:

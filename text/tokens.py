@@ -11,11 +11,10 @@ from typing import Any
 
 import rjieba
 import snowballstemmer
-from opencc import OpenCC
 
 from ..context import Span
 from ..errors import StartRefused
-from .folding import folded_with_origins, normalised, without_thousands
+from .folding import folded_with_origins, normalised, to_simplified, without_thousands
 from .stopwords import CHINESE, ENGLISH
 
 # To be raised with every change of what `index` makes of a text: what was indexed otherwise is indexed again.
@@ -56,7 +55,7 @@ class Tokens:
 
         Raises StartRefused when it cannot be read.
         """
-        self._simplified: Callable[[str], str] = OpenCC("t2s").convert
+        self._simplified = to_simplified
         self._cut = _cutter(user_dictionary)
         self.version = _version(user_dictionary)  # of two that make the same tokens of every text the same
         stemmer: Any = snowballstemmer.stemmer("english")

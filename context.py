@@ -432,10 +432,12 @@ class Quotable:
 class ChatPrompt:
     """What a model is asked: rendered messages, and the parts they were rendered from.
 
-    A generating model reads `messages`; the extractive one reads the parts.
+    A generating model reads `messages`; the extractive one reads the parts. `resources` are what the short
+    handles in `messages` stand for.
     """
 
     messages: Sequence[ChatMessage]
+    resources: Mapping[str, str] = field(default_factory=dict[str, str])
     question: str = ""
     passages: Sequence[Quotable] = ()
     language: str = "en"
@@ -444,20 +446,21 @@ class ChatPrompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatOptions:
-    """Sampling; None leaves it to the provider."""
+    """Sampling, and whether to think first; None leaves it to the provider."""
 
     temperature: float | None = None
     top_p: float | None = None
     seed: int | None = None
     max_tokens: int | None = None
+    thinking: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatPiece:
     """One piece of a streamed answer. `usage` comes with the last piece where the provider counts.
 
-    `unfinished` is said where a stream ended in good order but without the provider's word that the
-    answer is whole; its text is a sentence for a person.
+    `unfinished` is said where a stream ended in good order, but the provider has not said that the answer
+    is whole, or has said that it is not; its text is a sentence for a person.
     """
 
     kind: Literal["thinking", "answer", "usage", "unfinished"]

@@ -91,6 +91,7 @@ class Endpoint:
     api_key: SecretStr | None
     model: str
     timeout_s: float
+    idle_s: float | None = None  # longest pause within a streamed answer; None: as `timeout_s`
 
     @property
     def address(self) -> str:
@@ -164,7 +165,10 @@ class Settings(BaseSettings, Knobs):  # pyright: ignore[reportIncompatibleVariab
     chat_base_url: Address | None = None
     chat_api_key: Key | None = None
     chat_timeout_s: float = Field(120, gt=0)
+    chat_idle_s: float = Field(60, gt=0, description="longest pause between two pieces of an answer")
     chat_context: int = Field(8192, ge=512, description="tokens")
+    chat_input_price: float | None = Field(None, ge=0, description="per million tokens of a prompt")
+    chat_output_price: float | None = Field(None, ge=0, description="per million tokens of an answer")
     chat_gguf: Path | None = None
     understand_base_url: Address | None = None
     understand_api_key: Key | None = None
@@ -220,6 +224,7 @@ class Settings(BaseSettings, Knobs):  # pyright: ignore[reportIncompatibleVariab
             api_key=getattr(self, f"{role}_api_key"),
             model="" if model == EXTRACTIVE else model,
             timeout_s=getattr(self, f"{role}_timeout_s"),
+            idle_s=self.chat_idle_s if role == "chat" else None,
         )
 
     def knobs(self) -> Knobs:

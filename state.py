@@ -79,10 +79,11 @@ class Turn(TypedDict):
 
 
 class Usage(TypedDict):
-    """Tokens as the provider counted them; empty when it did not."""
+    """Tokens as the provider counted them; empty when it did not. `cost` is in the currency of the prices."""
 
     prompt_tokens: NotRequired[int]
     completion_tokens: NotRequired[int]
+    cost: NotRequired[float]
 
 
 class ModelCall(TypedDict):

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Protocol, cast
 
 from opencc import OpenCC
 
@@ -18,13 +19,16 @@ def normalised(text: str) -> str:
 
 def to_simplified(text: str) -> str:
     """Traditional characters as Simplified ones; a text without lone surrogates is wanted."""
-    return _converter()(text)
+    return _converter().convert(text)
+
+
+class _Converter(Protocol):
+    def convert(self, text: str) -> str: ...
 
 
 @cache
-def _converter() -> Callable[[str], str]:
-    convert: Callable[[str], str] = OpenCC("t2s").convert
-    return convert
+def _converter() -> _Converter:
+    return cast("_Converter", OpenCC("t2s"))
 
 
 def without_thousands(text: str) -> str:

@@ -92,6 +92,8 @@ class Endpoint:
     model: str
     timeout_s: float
     idle_s: float | None = None  # longest pause within a streamed answer; None: as `timeout_s`
+    input_price: float | None = None  # per million tokens of the prompt, in any currency
+    output_price: float | None = None
 
     @property
     def address(self) -> str:
@@ -225,6 +227,8 @@ class Settings(BaseSettings, Knobs):  # pyright: ignore[reportIncompatibleVariab
             model="" if model == EXTRACTIVE else model,
             timeout_s=getattr(self, f"{role}_timeout_s"),
             idle_s=self.chat_idle_s if role == "chat" else None,
+            input_price=self.chat_input_price if role == "chat" else None,
+            output_price=self.chat_output_price if role == "chat" else None,
         )
 
     def knobs(self) -> Knobs:

@@ -64,7 +64,7 @@ class EndpointClient:
             else:
                 if answer.status not in TRANSIENT:
                     return self._parsed(answer)
-                wait = _asked_wait(answer)
+                wait = asked_wait(answer.headers)
             await anyio.sleep(max(wait, self._backoff_s * 2 ** (attempt - 1)))
         return self._parsed(await self._send(path, body))
 
@@ -159,6 +159,7 @@ def on_one_line(message: str) -> str:
     return " ".join(shown.split())
 
 
-def _asked_wait(answer: Answer) -> float:
-    value = answer.headers.get("retry-after", "")
+def asked_wait(headers: Mapping[str, str]) -> float:
+    """For how many seconds a busy server asks to be left alone, as far as we are willing to wait."""
+    value = headers.get("retry-after", "")
     return min(float(value), LONGEST_WAIT_S) if value.isdecimal() else 0.0

@@ -1,49 +1,32 @@
 """Chat models behind an OpenAI-compatible address."""
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence, Set
+from contextlib import aclosing, contextmanager
 from copy import copy
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import openai
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.outputs import ChatGenerationChunk
-from langchain_openai.chat_models.base import BaseChatOpenAI
 
 from ..context import ChatMessage, ChatOptions, ChatPiece, ChatPrompt
 from ..errors import DependencyFailed, DependencyRefused
 from ..settings import Endpoint, Role
-from ..state import Usage
-from .endpoint import on_one_line
+from .endpoint import asked_wait, on_one_line
+from .openai_pieces import Pieces, ReasoningChatOpenAI, cleaned
 
 CONNECT_S = 10.0
 # Pauses before the second and third attempt, seconds.
 BACKOFF_S = (0.5, 2.0)
 TIMEOUT = "chat_timeout"
 SHOWN_OF_A_REFUSAL = 300  # characters of what a server said
-
-
-class ReasoningChatOpenAI(BaseChatOpenAI):
-    """The stock client reads only what the official API sends; others stream reasoning beside the content."""
-
-    def _convert_chunk_to_generation_chunk(
-        self, chunk: dict[str, Any], default_chunk_class: type, base_generation_info: dict[str, Any] | None
-    ) -> ChatGenerationChunk | None:
-        converted = super()._convert_chunk_to_generation_chunk(
-            chunk, default_chunk_class, base_generation_info
-        )
-        match chunk:
-            case {"choices": [{"delta": {"reasoning_content": str(text)}}, *_]} if text and converted:
-                converted.message.additional_kwargs["reasoning"] = text
-            case {"choices": [{"delta": {"reasoning": str(text)}}, *_]} if text and converted:
-                converted.message.additional_kwargs["reasoning"] = text
-            case _:
-                pass
-        return converted
+# How long an answer that is whole waits for the count of its tokens, seconds.
+REST_S = 5.0
+# About 100,000 tokens, thinking included: what runs on is a model in a loop.
+MOST_CHARACTERS = 400_000
 
 
 class OpenAIChat:
@@ -73,9 +56,19 @@ class OpenAIChat:
         self._called = called or f"The chat model at {self._setting}_BASE_URL"
         self._backoff_s = tuple(backoff_s)
         self._model = endpoint.model
-        self._counts_usage = True
-        timeout = httpx.Timeout(endpoint.timeout_s, connect=min(CONNECT_S, endpoint.timeout_s))
-        self._http = httpx.AsyncClient(timeout=timeout, trust_env=use_proxies)
+        # What a server was found not to take, by model: shared with those of `with_model`.
+        self._refuses: dict[str, set[str]] = {}
+        self._idle_s = endpoint.idle_s or endpoint.timeout_s
+        self._priced = endpoint.input_price is not None and endpoint.output_price is not None
+        longest = max(endpoint.timeout_s, self._idle_s)
+        timeout = httpx.Timeout(longest, connect=min(CONNECT_S, endpoint.timeout_s))
+        self._http = httpx.AsyncClient(
+            timeout=timeout,
+            trust_env=use_proxies,
+            # Compression would hold small pieces back, and what is compressed cannot be cleaned.
+            headers={"Accept-Encoding": "identity"},
+            event_hooks={"response": [cleaned]},
+        )
         self._client = ReasoningChatOpenAI(
             model=endpoint.model or "unknown",
             base_url=endpoint.base_url,
@@ -99,6 +92,7 @@ class OpenAIChat:
         """Another model of the same server, over the same connections: closing one closes all."""
         other = copy(self)
         other._model = model
+        other._priced = self._priced and model == self._model
         return other
 
     async def models(self) -> list[str]:
@@ -120,6 +114,11 @@ class OpenAIChat:
                 # A refusal stays a refusal; what is merely down may come back.
                 if begun or pause is None or isinstance(error, DependencyRefused) or error.code == TIMEOUT:
                     raise
+                match error.__cause__:
+                    case openai.APIStatusError(response=response):
+                        pause = max(pause, asked_wait(response.headers))
+                    case _:
+                        pass
             await asyncio.sleep(pause)
 
     async def _attempt(self, prompt: ChatPrompt, options: ChatOptions) -> AsyncIterator[ChatPiece]:
@@ -129,39 +128,71 @@ class OpenAIChat:
                 yield piece
 
     async def _pieces(self, prompt: ChatPrompt, options: ChatOptions) -> AsyncIterator[ChatPiece]:
-        begun = False
-        try:
-            async for piece in self._call(prompt, options):
-                begun = True
-                yield piece
-        except (openai.BadRequestError, openai.UnprocessableEntityError):
-            if begun or not self._counts_usage:
-                raise
-            # Some servers reject `stream_options`; they are asked once more without, and never again with.
-            self._counts_usage = False
-            async for piece in self._call(prompt, options):
-                yield piece
+        """Some servers reject what others need: they are asked once more without, and never again with."""
+        refused = self._refuses.setdefault(self._model, set())
+        wanted = [name for name in _extras(options) if name not in refused]
+        left_out: list[str] = []
+        while True:
+            begun = False
+            try:
+                async for piece in self._call(prompt, options, {*wanted} - {*left_out}):
+                    if not begun:
+                        refused.update(left_out)  # the server answers without: that was it
+                    begun = True
+                    yield piece
+                return
+            except (openai.BadRequestError, openai.UnprocessableEntityError):
+                if begun or len(left_out) == len(wanted):
+                    raise
+                left_out.append(wanted[len(left_out)])
 
-    async def _call(self, prompt: ChatPrompt, options: ChatOptions) -> AsyncIterator[ChatPiece]:
+    async def _call(
+        self, prompt: ChatPrompt, options: ChatOptions, extras: Set[str]
+    ) -> AsyncIterator[ChatPiece]:
         chunks = self._client.astream(
             [_to_langchain(message) for message in prompt.messages],
             model=self._model,
-            stream_usage=self._counts_usage,
+            stream_usage="usage" in extras,
             **_sampling(options),
+            **(_thinking(options) if "thinking" in extras else {}),
         )
-        said_anything = finished = False
-        whole = {"answer": WholeCharacters(), "thinking": WholeCharacters()}
-        async for chunk in in_time(chunks, self._endpoint.timeout_s):
-            finished = finished or bool(chunk.response_metadata.get("finish_reason"))
-            for piece in _to_pieces(chunk):
-                said_anything = True
-                yield replace(piece, text=whole[piece.kind].feed(piece.text)) if piece.text else piece
-        if not said_anything:
+        read, length, said_anything = Pieces(), 0, False
+        async with aclosing(cast(AsyncGenerator[AIMessageChunk], chunks)):
+            async for pieces in in_time(chunks, read, first_s=self._endpoint.timeout_s, idle_s=self._idle_s):
+                for piece in pieces:
+                    said_anything = True
+                    length += len(piece.text)
+                    yield self._with_cost(piece)
+                if length > MOST_CHARACTERS:
+                    break
+        if not said_anything and not read.finish_reason:
             raise ValueError("a stream without a single piece")
-        if not finished:
-            # Some servers never say it, so this is no failure; but half an answer must not pass for a whole.
-            message = f"{self._called} ended without saying that its answer is complete."
-            yield ChatPiece(kind="unfinished", text=message)
+        if unfinished := self._unfinished(read.finish_reason, length):
+            yield ChatPiece(kind="unfinished", text=unfinished)
+
+    def _unfinished(self, finish_reason: str | None, length: int) -> str | None:
+        """Why half an answer must not pass for a whole. Some servers never say that it is: no failure."""
+        if length > MOST_CHARACTERS:
+            return f"{self._called} did not come to an end: its answer is cut off."
+        match finish_reason:
+            case None:
+                return f"{self._called} ended without saying that its answer is complete."
+            case "length":
+                return f"{self._called} cut its answer off at the most tokens that it may have (max_tokens)."
+            case "content_filter":
+                return f"{self._called} cut its answer off: a content filter stepped in."
+            case _:
+                return None
+
+    def _with_cost(self, piece: ChatPiece) -> ChatPiece:
+        """A provider's own word on the cost holds; the prices are those of the configured model alone."""
+        if piece.kind != "usage" or not self._priced or "cost" in piece.usage:
+            return piece
+        tokens_in, tokens_out = piece.usage.get("prompt_tokens", 0), piece.usage.get("completion_tokens", 0)
+        per_million = tokens_in * (self._endpoint.input_price or 0) + tokens_out * (
+            self._endpoint.output_price or 0
+        )
+        return replace(piece, usage={**piece.usage, "cost": per_million / 1_000_000})
 
     async def _first_model(self) -> str:
         models = await self.models()
@@ -182,6 +213,10 @@ class OpenAIChat:
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
             message = f"{where} refused the key: check {self._setting}_API_KEY."
             raise DependencyRefused("chat", message, code="chat_unauthorized") from error
+        except Idle as error:
+            limit = "IDLE_S" if self._endpoint.idle_s else "TIMEOUT_S"
+            message = f"{where} paused for {self._idle_s:g} s within its answer ({self._setting}_{limit})."
+            raise DependencyFailed("chat", message, code=TIMEOUT) from error
         except (openai.APITimeoutError, TimeoutError, httpx.TimeoutException) as error:
             message = f"{where} was silent for {self._endpoint.timeout_s:g} s ({self._setting}_TIMEOUT_S)."
             raise DependencyFailed("chat", message, code=TIMEOUT) from error
@@ -210,32 +245,39 @@ class OpenAIChat:
         return self._endpoint.without_secrets(on_one_line(error.message))[:SHOWN_OF_A_REFUSAL]
 
 
-async def in_time(chunks: AsyncIterator[AIMessageChunk], seconds: float) -> AsyncIterator[AIMessageChunk]:
-    """The chunks as they come. Raises TimeoutError when the next one takes longer than `seconds`."""
+async def in_time(
+    chunks: AsyncIterator[AIMessageChunk], read: Pieces, *, first_s: float, idle_s: float
+) -> AsyncIterator[list[ChatPiece]]:
+    """The pieces as they come, until the provider or the stream says that it is the end.
+
+    A chunk that says nothing, and there are servers that send those for ever, does not count as an answer.
+    Raises TimeoutError when there is no word for `first_s`, or Idle when the next one takes over `idle_s`.
+    """
     # The client's own limit waits with `asyncio.wait_for`, which before Python 3.12 loses a cancellation that
     # comes together with a chunk: a stopped answer went on (https://github.com/python/cpython/issues/86296).
+    now = asyncio.get_running_loop().time
+    until, begun = now() + first_s, False
     while True:
-        async with asyncio.timeout(seconds):
-            chunk = await anext(chunks, None)
+        ended = read.finish_reason is not None
+        try:
+            async with asyncio.timeout_at(until):
+                chunk = await anext(chunks, None)
+        except (TimeoutError, openai.APIError, httpx.HTTPError) as error:
+            if ended:
+                return  # the answer is whole, whatever became of the connection
+            raise Idle if isinstance(error, TimeoutError) and begun else error from error
         if chunk is None:
             return
-        yield chunk
+        pieces = read.read(chunk)
+        if not ended:
+            said = any(piece.text for piece in pieces)
+            begun = begun or said
+            until = now() + REST_S if read.finish_reason else now() + idle_s if said else until
+        yield pieces
 
 
-class WholeCharacters:
-    """Joins characters that a server has cut in two: JSON may write those beyond U+FFFF as two escapes.
-
-    A half without its other becomes U+FFFD, and nothing at the end: it has no UTF-8 and could not be stored.
-    """
-
-    def __init__(self) -> None:
-        self._half = ""
-
-    def feed(self, piece: str) -> str:
-        text, self._half = self._half + piece, ""
-        if "\ud800" <= text[-1] <= "\udbff":
-            text, self._half = text[:-1], text[-1]
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+class Idle(TimeoutError):
+    """An answer that has begun does not go on."""
 
 
 def model_name(model: str) -> str:
@@ -243,6 +285,18 @@ def model_name(model: str) -> str:
     if model.startswith(("/", "~", ".")) or "\\" in model or model.endswith(".gguf"):
         return PurePath(model.replace("\\", "/")).name.removesuffix(".gguf")
     return model or "chat model"
+
+
+def _extras(options: ChatOptions) -> list[str]:
+    """What not every server takes, the likeliest to be refused first."""
+    return ["usage"] if options.thinking is None else ["thinking", "usage"]
+
+
+def _thinking(options: ChatOptions) -> dict[str, Any]:
+    # The first as vLLM, SGLang and llama.cpp have it, the second as DashScope and SiliconFlow do; each
+    # ignores the other's.
+    asked = options.thinking
+    return {"extra_body": {"chat_template_kwargs": {"enable_thinking": asked}, "enable_thinking": asked}}
 
 
 def _to_langchain(message: ChatMessage) -> BaseMessage:
@@ -263,21 +317,3 @@ def _sampling(options: ChatOptions) -> dict[str, Any]:
         "max_tokens": options.max_tokens,
     }
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _to_pieces(chunk: AIMessageChunk) -> list[ChatPiece]:
-    pieces: list[ChatPiece] = []
-    match chunk.additional_kwargs.get("reasoning"):
-        case str(text) if text:
-            pieces.append(ChatPiece(kind="thinking", text=text))
-        case _:
-            pass
-    match chunk.content:
-        case str(text) if text:
-            pieces.append(ChatPiece(kind="answer", text=text))
-        case _:
-            pass
-    if counted := chunk.usage_metadata:
-        usage = Usage(prompt_tokens=counted["input_tokens"], completion_tokens=counted["output_tokens"])
-        pieces.append(ChatPiece(kind="usage", usage=usage))
-    return pieces

@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
@@ -28,17 +28,19 @@ class Reply:
 
     def __init__(
         self,
-        *parts: str,
+        *parts: str | bytes,
         status: int = 200,
         content_type: str = "text/event-stream",
         silent: bool = False,
         hang_up: bool = False,
+        headers: dict[str, str] | None = None,
     ) -> None:
         self.parts = parts
         self.status = status
         self.content_type = content_type
         self.silent = silent
         self.hang_up = hang_up
+        self.headers = headers or {}
 
 
 def streamed(*deltas: dict[str, Any] | str, usage: dict[str, int] | None = None, **how: Any) -> Reply:
@@ -97,13 +99,19 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, reply: Reply) -> None:
         self.send_response(reply.status)
         self.send_header("Content-Type", reply.content_type)
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
         if reply.hang_up:
             # A promised length that never comes tells an abort from an end.
             self.send_header("Content-Length", "100000")
         self.send_header("Connection", "close")
         self.end_headers()
+        with suppress(ConnectionError):  # the client may have heard enough
+            self._stream(reply)
+
+    def _stream(self, reply: Reply) -> None:
         for part in reply.parts:
-            self.wfile.write(part.encode())
+            self.wfile.write(part if isinstance(part, bytes) else part.encode())
             self.wfile.flush()
         if reply.silent:
             self.served.released.wait(10)

@@ -6,16 +6,21 @@ import json
 import socket
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any
 
 import anyio
+import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.messages import AIMessageChunk
 from pydantic import SecretStr
 
 from headrace.context import ChatMessage, ChatOptions, ChatPiece, ChatPrompt
 from headrace.errors import DependencyFailed, DependencyRefused
 from headrace.models.openai_chat import OpenAIChat, in_time, model_name
+from headrace.models.openai_pieces import CleanStream, Pieces
 from headrace.settings import Endpoint
 
 from .servers import Reply, Served, refused, serving, streamed
@@ -32,8 +37,10 @@ KEY = "sk-very-secret"
 
 
 @asynccontextmanager
-async def a_model(served: Served, *, model: str = "m", timeout_s: float = 5.0) -> AsyncGenerator[OpenAIChat]:
-    endpoint = Endpoint(base_url=served.url, api_key=SecretStr(KEY), model=model, timeout_s=timeout_s)
+async def a_model(
+    served: Served, *, model: str = "m", timeout_s: float = 5.0, **more: Any
+) -> AsyncGenerator[OpenAIChat]:
+    endpoint = Endpoint(base_url=served.url, api_key=SecretStr(KEY), model=model, timeout_s=timeout_s, **more)
     chat = OpenAIChat(endpoint, role="chat", context_tokens=8192, backoff_s=(0.0, 0.0), use_proxies=False)
     try:
         yield chat
@@ -118,6 +125,35 @@ async def test_a_server_that_rejects_usage_is_asked_once_without_and_never_again
     assert ["stream_options" in request for request in served.requests] == [True, False, False]
 
 
+async def test_a_request_that_is_refused_for_another_reason_leaves_the_usage_counted() -> None:
+    too_long = refused(400, "the prompt has too many tokens")
+    with serving(too_long, too_long, streamed("ok")) as served:
+        async with a_model(served) as chat:
+            with pytest.raises(DependencyRefused, match="too many tokens"):
+                _ = [piece async for piece in chat.stream(PROMPT, ChatOptions())]
+            _ = [piece async for piece in chat.stream(PROMPT, ChatOptions())]
+    assert ["stream_options" in request for request in served.requests] == [True, False, True]
+
+
+@pytest.mark.parametrize("asked", [True, False])
+async def test_a_model_is_asked_to_think_or_not_in_both_dialects(asked: bool) -> None:
+    with serving(streamed("ok")) as served:
+        await pieces_of(served, options=ChatOptions(thinking=asked))
+    [request] = served.requests
+    assert request["chat_template_kwargs"] == {"enable_thinking": asked}
+    assert request["enable_thinking"] is asked
+
+
+async def test_a_server_that_knows_no_thinking_is_asked_without_and_still_counts() -> None:
+    with serving(refused(400, "unknown field enable_thinking"), streamed("ok")) as served:
+        async with a_model(served) as chat:
+            for _ in range(2):
+                pieces = [piece async for piece in chat.stream(PROMPT, ChatOptions(thinking=False))]
+                assert [piece.text for piece in pieces] == ["ok"]
+    assert ["enable_thinking" in request for request in served.requests] == [True, False, False]
+    assert all("stream_options" in request for request in served.requests)
+
+
 async def test_a_wrong_key_is_refused_with_the_setting_to_check_and_without_the_key() -> None:
     with serving(refused(401, f"Incorrect API key provided: {KEY}")) as served:
         with pytest.raises(DependencyRefused, match="HEADRACE_CHAT_API_KEY") as error:
@@ -150,6 +186,14 @@ async def test_a_server_that_is_busy_is_asked_again() -> None:
         assert [piece.text for piece in await pieces_of(served)] == ["ok"]
 
 
+async def test_a_busy_server_is_left_alone_for_as_long_as_it_asks() -> None:
+    busy = Reply(refused(429, "slow down").parts[0], status=429, headers={"Retry-After": "1"})
+    with serving(busy, streamed("好")) as served:
+        started = anyio.current_time()
+        assert [piece.text for piece in await pieces_of(served)] == ["好"]
+        assert anyio.current_time() - started >= 1
+
+
 async def test_after_three_attempts_the_failure_goes_through() -> None:
     with serving(refused(500, "broken")) as served:
         with pytest.raises(DependencyFailed, match="broken"):
@@ -166,6 +210,149 @@ async def test_silence_between_pieces_ends_in_an_error_after_what_came(silent_se
     assert len(silent_server.requests) == 1
 
 
+async def test_a_pause_within_an_answer_has_a_limit_of_its_own(silent_server: Served) -> None:
+    came: list[str] = []
+    with pytest.raises(DependencyFailed, match="HEADRACE_CHAT_IDLE_S") as error, anyio.fail_after(5):
+        await collect(silent_server, into=came, timeout_s=60, idle_s=0.2)
+    assert came == ["one "]
+    assert error.value.code == "chat_timeout"
+
+
+async def test_chunks_that_say_nothing_are_silence() -> None:
+    nothing = [{"content": ""}] * 3
+    with serving(streamed(*nothing, silent=True)) as served:
+        with pytest.raises(DependencyFailed, match="HEADRACE_CHAT_TIMEOUT_S"):
+            await collect(served, into=[])
+
+
+async def test_silence_is_not_broken_by_chunks_without_a_word() -> None:
+    async def babble() -> AsyncGenerator[AIMessageChunk]:
+        while True:
+            await asyncio.sleep(0)
+            yield AIMessageChunk(content="")
+
+    with pytest.raises(TimeoutError):
+        async for _ in in_time(babble(), Pieces(), first_s=0.05, idle_s=60):
+            pass
+
+
+async def test_an_answer_that_is_whole_does_not_wait_for_a_connection_that_stays_open() -> None:
+    async def chunks() -> AsyncGenerator[AIMessageChunk]:
+        yield AIMessageChunk(content="全文")
+        yield AIMessageChunk(content="", response_metadata={"finish_reason": "stop"})
+        raise TimeoutError
+
+    pieces = [piece async for some in in_time(chunks(), Pieces(), first_s=60, idle_s=60) for piece in some]
+    assert [piece.text for piece in pieces] == ["全文"]
+
+
+async def test_a_connection_that_breaks_behind_the_end_breaks_nothing() -> None:
+    end = 'data: {"choices": [{"index": 0, "delta": {"content": "全文"}, "finish_reason": "stop"}]}\n\n'
+    with serving(Reply(end, hang_up=True)) as served:
+        pieces = await pieces_of(served)
+    assert [(piece.kind, piece.text) for piece in pieces] == [("answer", "全文")]
+
+
+async def test_an_end_that_is_said_twice_is_one_end() -> None:
+    end = 'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\n'
+    with serving(Reply(*streamed("水").parts[:-1], end, end, "data: [DONE]\n\ndata: [DONE]\n\n")) as served:
+        pieces = await pieces_of(served)
+    assert [(piece.kind, piece.text) for piece in pieces] == [("answer", "水")]
+
+
+@pytest.mark.parametrize(("reason", "why"), [("length", "max_tokens"), ("content_filter", "content filter")])
+async def test_an_answer_that_the_server_cut_off_says_why(reason: str, why: str) -> None:
+    choice = {"index": 0, "delta": {"content": "水"}, "finish_reason": reason}
+    cut = f"data: {json.dumps({'choices': [choice]})}\n\n"
+    with serving(Reply(cut, "data: [DONE]\n\n")) as served:
+        pieces = await pieces_of(served)
+    assert [piece.kind for piece in pieces] == ["answer", "unfinished"]
+    assert why in pieces[1].text
+
+
+async def test_a_model_that_runs_on_for_ever_is_cut_off() -> None:
+    with serving(streamed(*["水" * 100_000] * 5, silent=True)) as served:
+        pieces = await pieces_of(served)
+    assert sum(len(piece.text) for piece in pieces if piece.kind == "answer") == 500_000
+    assert "did not come to an end" in pieces[-1].text
+
+
+async def test_bytes_that_are_no_utf_8_are_replaced_and_the_rest_arrives() -> None:
+    part = streamed("水@好").parts[0]
+    assert isinstance(part, str)
+    broken = json.loads(part.removeprefix("data: "))
+    body = json.dumps(broken, ensure_ascii=False).encode().replace(b"@", b"\xff\xc3")
+    rest = streamed("。").parts
+    with serving(Reply(b"data: " + body + b"\n\n", *rest)) as served:
+        pieces = await pieces_of(served)
+    assert "".join(piece.text for piece in pieces) == "水\ufffd\ufffd好。"
+
+
+async def test_bytes_may_be_cut_anywhere() -> None:
+    parts = "".join(part for part in streamed("水💧。", "Ten.").parts if isinstance(part, str))
+    parts = parts.replace("\\u6c34", "水").replace("\\ud83d\\udca7", "💧")
+    with serving(Reply(*[bytes([byte]) for byte in parts.encode()])) as served:
+        pieces = await pieces_of(served)
+    assert "".join(piece.text for piece in pieces) == "水💧。Ten."
+
+
+@given(body=st.binary(max_size=40), cuts=st.lists(st.integers(0, 40), max_size=5))
+async def test_a_body_is_cleaned_alike_however_it_is_cut(body: bytes, cuts: list[int]) -> None:
+    async def cleaned(pieces: list[bytes]) -> bytes:
+        return b"".join([piece async for piece in CleanStream(InPieces(pieces))])
+
+    places = sorted({0, len(body), *(min(cut, len(body)) for cut in cuts)})
+    assert await cleaned([body[a:b] for a, b in pairwise(places)]) == body.decode(errors="replace").encode()
+
+
+class InPieces(httpx.AsyncByteStream):
+    def __init__(self, pieces: list[bytes]) -> None:
+        self.pieces = pieces
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        for piece in self.pieces:
+            yield piece
+
+
+async def test_a_reply_that_is_marked_as_a_refusal_counts_as_declined() -> None:
+    with serving(streamed({"refusal": "我不能"}, {"refusal": "回答。"})) as served:
+        pieces = await pieces_of(served)
+    assert "".join(piece.text for piece in pieces) == "<decline/>我不能回答。"
+
+
+def test_content_in_parts_is_read_like_plain_content() -> None:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "想"}]}
+    said = {"type": "text", "text": "十天"}
+    pieces = Pieces().read(AIMessageChunk(content=[thought, said, {"type": "image"}]))
+    assert [(piece.kind, piece.text) for piece in pieces] == [("thinking", "想"), ("answer", "十天")]
+
+
+PRICES: dict[str, Any] = {"input_price": 2.0, "output_price": 8.0}
+COUNTED: dict[str, Any] = {"prompt_tokens": 1000, "completion_tokens": 500, "total_tokens": 1500}
+
+
+@pytest.mark.parametrize(
+    ("counted", "prices", "model", "cost"),
+    [
+        (COUNTED, PRICES, "m", 0.006),
+        (COUNTED | {"cost": 0.5}, PRICES, "m", 0.5),
+        (COUNTED, {}, "m", None),
+        (COUNTED, {"input_price": 2.0}, "m", None),
+        (COUNTED, PRICES, "another", None),
+        (COUNTED | {"cost": -1}, {}, "m", None),
+    ],
+)
+async def test_an_answer_s_cost_is_told_where_it_is_known(
+    counted: dict[str, Any], prices: dict[str, Any], model: str, cost: float | None
+) -> None:
+    with serving(streamed("ok", usage=counted)) as served:
+        async with a_model(served, **prices) as chat:
+            answering = chat if model == "m" else chat.with_model(model)
+            pieces = [piece async for piece in answering.stream(PROMPT, ChatOptions())]
+    assert pieces[-1].usage.get("cost") == cost
+    assert pieces[-1].usage.get("prompt_tokens") == 1000
+
+
 async def test_a_server_that_accepts_and_never_answers_is_given_up_after_one_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         served = Served([])
@@ -178,8 +365,8 @@ async def test_a_server_that_accepts_and_never_answers_is_given_up_after_one_tim
             deaf.accept()  # a second attempt
 
 
-async def collect(served: Served, *, into: list[str]) -> None:
-    async with a_model(served, timeout_s=0.2) as chat:
+async def collect(served: Served, *, into: list[str], timeout_s: float = 0.2, **more: Any) -> None:
+    async with a_model(served, timeout_s=timeout_s, **more) as chat:
         async for piece in chat.stream(PROMPT, ChatOptions()):
             into.append(piece.text)
 
@@ -206,7 +393,7 @@ async def test_a_cancellation_that_comes_together_with_a_piece_is_not_lost() -> 
         yield await arriving
 
     async def read() -> None:
-        async for _ in in_time(chunks(), 60):
+        async for _ in in_time(chunks(), Pieces(), first_s=60, idle_s=60):
             pass
 
     reading = asyncio.create_task(read())

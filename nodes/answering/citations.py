@@ -21,7 +21,8 @@ _FORGED = re.compile(
 _FORGED_BEGUN = re.compile(
     r"<\s?/?\s?(kb?|w(e(b)?)?|r(e(f)?)?)?(<\s?/?\s?(r(e(f)?)?)?)?", re.IGNORECASE
 )  # every beginning of those
-_IDS = re.compile(r"""\bids?\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'/>]+))""", re.IGNORECASE)
+_IDS = re.compile(r"""\bids?\s*=\s*(?:"([^"]*)"|'([^']*)'|[“‘]([^”’]*)[”’]|([^\s"'/>]+))""", re.IGNORECASE)
+_BETWEEN_IDS = re.compile(r"[\s,;，、；\[\]【】]+")
 _PUBLIC = re.compile(r"<(?:kb|web)\s[^<>]*/>")
 _TITLE = re.compile(r'<kb doc="([^"]*)"')
 
@@ -111,7 +112,7 @@ class CitationExpander:
     def _expand(self, tag: str) -> str:
         found = _IDS.search(tag)
         ids = next((group for group in found.groups() if group is not None), "") if found else ""
-        known = dict.fromkeys(alias.lower() for alias in re.split(r"[\s,;，、；]+", ids))
+        known = dict.fromkeys(alias.lower() for alias in _BETWEEN_IDS.split(ids))
         return "".join(self._tags.get(alias, "") for alias in known)
 
 

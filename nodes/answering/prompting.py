@@ -8,6 +8,7 @@ from ...context import ChatMessage, ChatPrompt, Context, Document, Prompts, Quot
 from ...state import Hit, RagState, Turn
 from .citations import without_tags
 from .fencing import neutralised
+from .resources import with_handles
 
 # Intents that are answered without passages, by the prompt of that name in `intent_prompts`.
 PLAIN_INTENTS = frozenset({"greeting", "chitchat", "follow_up", "doc_only"})
@@ -50,12 +51,15 @@ def render(state: RagState, material: Material, prompts: Prompts) -> ChatPrompt:
     intent = prompt_intent(state)
     turns = state.get("history", [])
     kept = state.get("budget", {}).get("turns", len(turns))
-    return ChatPrompt(
-        messages=[
-            ChatMessage(role="system", content=system_text(state, prompts)),
+    messages, resources = with_handles(
+        [
             *history_messages(turns[len(turns) - kept :]),
             ChatMessage(role="user", content=user_text(state, material, prompts)),
-        ],
+        ]
+    )
+    return ChatPrompt(
+        messages=[ChatMessage(role="system", content=system_text(state, prompts)), *messages],
+        resources=resources,
         question=state.get("rewritten_query") or asked["query"],
         passages=quotables(state, material),
         language=language,

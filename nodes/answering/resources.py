@@ -19,7 +19,7 @@ _CHARACTERS = r"A-Za-z0-9._~:/?#@!$&*+,;=%-"
 _CANDIDATE = re.compile(
     rf"res://[0-9]{{4,}}|(?:resource://|data:|[{_CHARACTERS}]{{24}})[{_CHARACTERS}]*", re.I
 )
-_START = re.compile(r"(?:https?|resource)://|data:[a-z]+/|res://|(?:\.{0,2}/|[A-Za-z0-9_-]+/)", re.IGNORECASE)
+_SCHEMES = ("https://", "http://", "resource://", "res://", "data:")
 _SIGNED = re.compile(
     r"[?&;](?:x-(?:amz|goog|oss|cos)-[a-z-]+|sig|signature|token|access_?token|expires?|policy|ossaccesskeyid"
     r"|awsaccesskeyid|key-pair-id|auth_key|q-sign-[a-z-]+)=",
@@ -52,10 +52,10 @@ def _handle(number: int) -> str:
 
 def _address_in(text: str) -> tuple[str, str, str]:
     """What stands before the address, the address, what stands behind it."""
-    found = _START.search(text)
-    if found is None:
-        return text, "", ""
-    before, rest = text[: found.start()], text[found.start() :]
+    folded = text.lower()
+    starts = [place for scheme in _SCHEMES if (place := folded.find(scheme)) >= 0]
+    start = min(starts, default=0)  # a path has no beginning of its own
+    before, rest = text[:start], text[start:]
     address = rest.rstrip(".,;:!?&*")
     return (before, address, rest[len(address) :]) if _is_hard_to_copy(address) else (text, "", "")
 
@@ -68,7 +68,11 @@ def _is_hard_to_copy(address: str) -> bool:
         return ";base64," in address[:100]
     if kind.startswith(("http://", "https://")):
         return len(address) >= _LONG_ADDRESS or bool(_SIGNED.search(address)) or _has_random_name(address)
-    return bool(_PICTURE.search(address)) and (len(address) >= _LONG_PATH or _has_random_name(address))
+    return (
+        "/" in address
+        and bool(_PICTURE.search(address))
+        and (len(address) >= _LONG_PATH or _has_random_name(address))
+    )
 
 
 def _has_random_name(address: str) -> bool:

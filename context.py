@@ -133,6 +133,10 @@ class SearchCatalogue(Catalogue, Protocol):
 
     async def faq_entries(self, ids: Sequence[str]) -> Mapping[str, FaqEntry]: ...
 
+    async def faq_questions(self, kb_id: str, signatures: Sequence[str]) -> Mapping[str, str]:
+        """By the signature of a standard or similar question the id of the entry that has it."""
+        ...
+
     async def tagged_documents(self, tag_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
         """Ids of the documents with any of these tags, by the knowledge base they are in."""
         ...
@@ -551,6 +555,31 @@ class Caches:
     used: dict[str, str]
 
 
+class EverydayQuestions(Protocol):
+    """Questions about anything at all: how near to a text chance alone brings one."""
+
+    async def mean(self, language: str) -> Sequence[float]:
+        """The mean of their unit vectors, embedded as queries with the product's own model."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RememberedAnswer:
+    """An answer that was given, with its hits as they were then."""
+
+    question: str
+    answer: str
+    hits: Sequence[Hit]
+
+
+class AnswerCache(Protocol):
+    """Answers by scope (all that an answer depends on but the question) and by the words of the question."""
+
+    def find(self, scope: str, key: str) -> RememberedAnswer | None: ...
+
+    def put(self, scope: str, key: str, answer: RememberedAnswer) -> None: ...
+
+
 def _no_matter(kb_id: str, entry_ids: Sequence[str]) -> None:
     return
 
@@ -578,3 +607,5 @@ class Context:
     stale: Callable[[str, Sequence[str]], None] = _no_matter
     reindexing: Callable[[], AbstractSet[str]] = frozenset[str]
     caches: Caches | None = None
+    everyday: EverydayQuestions | None = None  # without: known questions are met by their words alone
+    answers: AnswerCache | None = None

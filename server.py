@@ -44,6 +44,7 @@ from .ingest.parse.process import ParserProcess
 from .ingest.pipeline import Ingestion
 from .models.chat import ChatModels, make_understand
 from .models.embedding import make_embedder
+from .models.everyday import EverydayMeans
 from .models.rerank import make_reranker
 from .prompts.own import prompts_of
 from .serving import bind, serve_until_signalled, url_of
@@ -109,7 +110,7 @@ async def open_stack(
             settings=settings,
         )
 
-        caches = ProcessCaches()
+        caches, everyday = ProcessCaches(), EverydayMeans(embedder)
 
         def context(emit: Emitter, asked: Asked | None = None) -> Context:
             # A run stored by an older program has neither.
@@ -131,6 +132,8 @@ async def open_stack(
                 stale=ingestion.heal,
                 reindexing=ingestion.reindexing,
                 caches=kept,
+                everyday=everyday,
+                answers=caches.answers,
             )
 
         saver = JournalSaver(journal)

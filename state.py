@@ -69,6 +69,16 @@ class StageWarning(TypedDict):
     message: str
 
 
+class ReadyAnswer(TypedDict):
+    """An answer that is there before anything is searched; its text is kept as a passage of the run."""
+
+    source: Literal["faq", "cached"]
+    passage: str  # sha256 of the text
+    hits: list[Hit]  # what it refers to
+    score: float  # how certain it is that this was asked, on [0,1]
+    question: str  # the one that it answers, cut to 200 characters
+
+
 class Turn(TypedDict):
     """One finished question and answer of the session; `references` are hits of that answer."""
 
@@ -153,6 +163,7 @@ class Asked(Knobs):
     kb_ids: list[str]
     document_ids: list[str]
     tag_ids: list[str]
+    standard_answer_kb_ids: list[str]  # whose known questions are answered word for word
     quoted_context: str | None
     prompts: dict[str, str]  # changed ones: `kind` or `kind.id` -> text
 
@@ -189,6 +200,8 @@ class RagState(Ask):
     """Every channel of the graph. The node that writes a channel is named beside it."""
 
     history: NotRequired[list[Turn]]  # load_history, oldest first
+    answer_scope: NotRequired[str]  # match_ready_answer: what an answer that is given again must share
+    ready_answer: NotRequired[ReadyAnswer]  # match_ready_answer, understand_query
     rewritten_query: NotRequired[str]  # understand_query
     intent: NotRequired[Intent]  # understand_query
     uses_history: NotRequired[bool]  # understand_query
@@ -204,7 +217,7 @@ class RagState(Ask):
     selected: NotRequired[list[Hit]]  # filter_top_k
     aliases: NotRequired[dict[str, str]]  # assemble_context: alias (c1) -> chunk id
     budget: NotRequired[dict[str, Any]]  # assemble_context: characters and passages kept, cut, dropped
-    answer: NotRequired[str]  # generate_answer | fallback, with public citation tags
+    answer: NotRequired[str]  # generate_answer | fallback | answer_from_…, with public citation tags
     thinking: NotRequired[str]  # generate_answer
     usage: NotRequired[Usage]  # generate_answer
     model: NotRequired[str]  # generate_answer: the model's name, never a path or an address
@@ -222,6 +235,8 @@ class Update(TypedDict, total=False):
     """What a node may return: only the channels it changed."""
 
     history: list[Turn]
+    answer_scope: str
+    ready_answer: ReadyAnswer
     rewritten_query: str
     intent: Intent
     uses_history: bool

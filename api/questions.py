@@ -6,7 +6,7 @@ from typing import Any
 from ..context import KnowledgeBase, require_same_model
 from ..errors import BadRequest, NotFound
 from ..ids import new_id
-from ..settings import effective_knobs
+from ..settings import Knobs, effective_knobs
 from ..state import Asked
 from ..text.language import language_of
 from .cleaning import cleaned_texts
@@ -142,9 +142,21 @@ async def _asked(
         kb_ids=list(kb_ids),
         document_ids=list(document_ids),
         tag_ids=list(dict.fromkeys(tag_ids)),
+        standard_answer_kb_ids=_answering_banks(kbs, stack.settings.knobs(), asked_settings),
         quoted_context=quoted_context or None,
         prompts=dict(prompts or {}),
     )
+
+
+def _answering_banks(
+    kbs: Sequence[KnowledgeBase], defaults: Knobs, asked_settings: Mapping[str, Any]
+) -> list[str]:
+    """Banks whose answers are given word for word: each says so for itself, and the question wins."""
+    name = "standard_answers_enabled"
+    usual = defaults.standard_answers_enabled
+    return [
+        kb.id for kb in kbs if kb.kind == "faq" and asked_settings.get(name, kb.settings.get(name, usual))
+    ]
 
 
 async def known_kbs(stack: Stack, kb_ids: Sequence[str]) -> list[KnowledgeBase]:

@@ -1,6 +1,7 @@
 """The graph, in the order of the diagram in the README.
 
-load_history -> understand_query -> search_chunks -> collect_results -> rerank -> boost_wiki
+load_history -> match_ready_answer -> answer_from_faq | answer_from_cache
+-> understand_query -> search_chunks -> collect_results -> rerank -> boost_wiki
 -> merge_chunks -> filter_top_k -> assemble_context -> emit_references -> generate_answer | fallback
 -> finalize
 """
@@ -8,6 +9,8 @@ load_history -> understand_query -> search_chunks -> collect_results -> rerank -
 from langgraph.graph import END, START, StateGraph
 
 from ..context import Context
+from ..nodes.answer_from_cache import answer_from_cache
+from ..nodes.answer_from_faq import answer_from_faq
 from ..nodes.assemble_context import assemble_context
 from ..nodes.boost_wiki import boost_wiki
 from ..nodes.collect_results import collect_results
@@ -17,12 +20,13 @@ from ..nodes.filter_top_k import filter_top_k
 from ..nodes.finalize import finalize
 from ..nodes.generate_answer import generate_answer
 from ..nodes.load_history import load_history
+from ..nodes.match_ready_answer import match_ready_answer
 from ..nodes.merge_chunks import merge_chunks
 from ..nodes.rerank import rerank
 from ..nodes.search_chunks import search_chunks
 from ..nodes.understand_query import understand_query
 from ..state import Ask, RagState
-from .routes import route_evidence, route_intent, route_results, route_scope
+from .routes import route_evidence, route_intent, route_ready, route_results, route_scope
 
 
 def build() -> StateGraph[RagState, Context, Ask, RagState]:
@@ -30,6 +34,9 @@ def build() -> StateGraph[RagState, Context, Ask, RagState]:
     graph = StateGraph(RagState, context_schema=Context, input_schema=Ask)
 
     graph.add_node("load_history", load_history)
+    graph.add_node("match_ready_answer", match_ready_answer)
+    graph.add_node("answer_from_faq", answer_from_faq)
+    graph.add_node("answer_from_cache", answer_from_cache)
     graph.add_node("understand_query", understand_query)
     graph.add_node("search_chunks", search_chunks)
     graph.add_node("collect_results", collect_results)
@@ -45,6 +52,9 @@ def build() -> StateGraph[RagState, Context, Ask, RagState]:
 
     graph.add_edge(START, "load_history")
     graph.add_conditional_edges("load_history", route_scope)
+    graph.add_conditional_edges("match_ready_answer", route_ready)
+    graph.add_edge("answer_from_faq", "finalize")
+    graph.add_edge("answer_from_cache", "finalize")
     graph.add_conditional_edges("understand_query", route_intent)
     graph.add_edge("search_chunks", "collect_results")
     graph.add_conditional_edges("collect_results", route_results)

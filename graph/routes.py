@@ -6,12 +6,21 @@ from ..nodes.understand_query import RETRIEVAL_INTENTS
 from ..state import RagState
 
 
-def route_scope(state: RagState) -> Literal["understand_query", "assemble_context"]:
+def route_scope(state: RagState) -> Literal["match_ready_answer", "assemble_context"]:
     request = state["request"]
-    return "understand_query" if request["kb_ids"] or request["document_ids"] else "assemble_context"
+    return "match_ready_answer" if request["kb_ids"] or request["document_ids"] else "assemble_context"
 
 
-def route_intent(state: RagState) -> Literal["search_chunks", "assemble_context"]:
+def route_ready(state: RagState) -> Literal["answer_from_faq", "answer_from_cache", "understand_query"]:
+    ready = state.get("ready_answer")
+    if ready is None:
+        return "understand_query"
+    return "answer_from_faq" if ready["source"] == "faq" else "answer_from_cache"
+
+
+def route_intent(state: RagState) -> Literal["search_chunks", "assemble_context", "answer_from_cache"]:
+    if "ready_answer" in state:
+        return "answer_from_cache"
     # An intent that nobody stated needs retrieval: an answer without sources is the worse mistake.
     needs_retrieval = state.get("intent", "kb_search") in RETRIEVAL_INTENTS
     return "search_chunks" if needs_retrieval else "assemble_context"

@@ -9,12 +9,13 @@ from langgraph.runtime import Runtime
 from ..context import ChatMessage, ChatModel, ChatOptions, ChatPrompt, Context, Prompts, Tokens
 from ..errors import HeadraceError
 from ..prompts.loader import LANGUAGE_NAMES
-from ..state import Asked, ModelCall, RagState, StageWarning, Turn, Update
+from ..state import Asked, ModelCall, RagState, ReadyAnswer, StageWarning, Turn, Update
 from ..text.signature import text_hash
 from ..text.similarity import jaccard, normalise
 from .answering.citations import without_tags
 from .answering.decoding import without_thinking
 from .answering.fencing import neutralised
+from .readying.remembered import remembered_answer
 from .reporting.cached import with_cached
 from .reporting.calls import messages_hash, recorded
 from .reporting.warn import warn
@@ -51,7 +52,18 @@ async def understand_query(state: RagState, runtime: Runtime[Context]) -> Update
     }
     if understood.translations:
         update = {**update, "translations": dict(understood.translations)}
+    ready = await _answered_before(understood, state, context)
+    update = {**update, "ready_answer": ready} if ready else update
     return with_cached(update, context, "understanding")
+
+
+async def _answered_before(understood: Understood, state: RagState, context: Context) -> ReadyAnswer | None:
+    """What the rewritten question was answered before, unless it leans on the conversation or repeats it."""
+    asked, history = state["request"], state.get("history", [])
+    alone = understood.intent in RETRIEVAL_INTENTS and not understood.uses_history
+    if not history or not alone or repeats(asked["query"], history, context.tokens):
+        return None
+    return await remembered_answer(understood.rewritten, state.get("answer_scope"), context)
 
 
 async def understand(

@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
 from ..context import Caches, Embedder, Reranker
 from ..text.signature import text_hash
+from .answer_cache import AnswersInMemory
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -273,6 +274,8 @@ class ProcessCaches:
         default_factory=lambda: ExpiringCache[str, Any](UNDERSTANDING)
     )
 
+    answers: AnswersInMemory = field(default_factory=AnswersInMemory)
+
     def of_run(self, changing: Callable[[], bool]) -> Caches:
         """What one run is given; it has its own record of what it had from them."""
         return Caches(queries=self.queries, understanding=self.understanding, changing=changing, used={})
@@ -287,10 +290,11 @@ class ProcessCaches:
             for name, cache in self._all()
         }
 
-    def _all(self) -> Sequence[tuple[str, ExpiringCache[Any, Any]]]:
+    def _all(self) -> Sequence[tuple[str, ExpiringCache[Any, Any] | AnswersInMemory]]:
         return [
             ("queries", self.queries),
             ("embeddings", self.embeddings),
             ("rerank", self.rerank),
             ("understanding", self.understanding),
+            ("answers", self.answers),
         ]

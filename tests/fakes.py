@@ -27,6 +27,7 @@ from headrace.errors import DependencyFailed
 from headrace.prompts.loader import load_prompts
 from headrace.state import Asked, Hit, Source, Turn, Usage
 from headrace.text.language import language_of
+from headrace.text.similarity import signature
 
 MODEL = "fake-embedder"
 PROMPTS = load_prompts()  # the real ones; parsing them takes longer than most tests
@@ -255,6 +256,15 @@ class MemoryCatalogue:
 
     async def faq_entries(self, ids: Sequence[str]) -> Mapping[str, FaqEntry]:
         return {id: self.all_entries[id] for id in ids if id in self.all_entries}
+
+    async def faq_questions(self, kb_id: str, signatures: Sequence[str]) -> Mapping[str, str]:
+        return {
+            mark: entry.id
+            for entry in self.all_entries.values()
+            if entry.kb_id == kb_id
+            for mark in map(signature, [entry.question, *entry.similar_questions])
+            if mark in signatures
+        }
 
     async def tagged_documents(self, tag_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
         found: dict[str, list[str]] = {}
@@ -565,6 +575,7 @@ def asked(query: str = "question", **parts: Any) -> Asked:
         kb_ids=["kb1"],
         document_ids=[],
         tag_ids=[],
+        standard_answer_kb_ids=[],
         quoted_context=None,
         embedding_top_k=50,
         rerank_top_k=10,

@@ -29,7 +29,7 @@ _NO_DENIAL = re.compile(
 
 # One side of each in one question, the other side in the other one: they ask opposite things.
 _OPPOSITES = """
-开启|打开|启用|开通|启动/关闭|停用|禁用|关停|停止; 增加|添加|新增|提高|上调|增长/减少|删除|移除|降低|下调|下降; 之前|以前|前/之后|以后|后;
+开启|打开|启用|开通|启动/关闭|停用|禁用|关停|停止; 开门|开业|营业/关门|打烊|歇业; 开机|开工/关机|停工; 增加|添加|新增|提高|上调|增长/减少|删除|移除|降低|下调|下降; 之前|以前|前/之后|以后|后;
 最大|最高|最多|最长|最晚|最重|上限/最小|最低|最少|最短|最早|最轻|下限; 进口|导入|入口|进入/出口|导出|离开; 收入|收款|进账/支出|付款|出账;
 购买|买入|采购/出售|卖出|销售; 借出|出借/归还; 登录|登陆|注册/退出|注销; 连接|绑定|关联/断开|解绑; 安装|部署/卸载; 升级/降级;
 锁定|加锁|冻结/解锁|解冻; 国内|境内|内部|室内|院内|校内/国外|境外|国际|外部|室外|院外|校外; 男/女; 上午|白天|日间|早上/下午|晚上|夜间;
@@ -107,6 +107,11 @@ def difference(one: str, other: str, tokens: Tokens) -> Difference | None:
     if mine != theirs and (any(directed) or _repeats(mine)):
         return "order"
     return "order" if all(directed) and _asked_first(first) != _asked_first(second) else None
+
+
+def question_key(text: str, tokens: Tokens) -> str:
+    """The words of weight in any order: questions between which there is no `difference` have the same key."""
+    return " ".join(sorted(_weighty(text, tokens)))
 
 
 def _folded(text: str) -> str:

@@ -17,6 +17,7 @@ from .times import wire_time
 # Channels whose values are short enough to be shown whole.
 SMALL = frozenset(
     {
+        "ready_answer",
         "rewritten_query",
         "intent",
         "uses_history",
@@ -55,9 +56,12 @@ _PROMPT = ("request", "history", "rewritten_query", "intent", "uses_history", "s
 # In the order of the graph. A test holds this against what the nodes do.
 PARTS: Mapping[str, Part] = {
     "load_history": Part(reads=("request",), writes=("history",)),
+    "match_ready_answer": Part(reads=("request", "history"), writes=("answer_scope", "ready_answer")),
+    "answer_from_faq": Part(reads=("ready_answer",), writes=("answer",)),
+    "answer_from_cache": Part(reads=("ready_answer",), writes=("answer",)),
     "understand_query": Part(
-        reads=("request", "history"),
-        writes=("intent", "rewritten_query", "uses_history", "translations", "cached"),
+        reads=("request", "history", "answer_scope"),
+        writes=("intent", "rewritten_query", "uses_history", "translations", "cached", "ready_answer"),
     ),
     "search_chunks": Part(
         reads=(*_QUESTION, "translations"), writes=("chunk_hits", "variants", "cached"), hits_out="chunk_hits"
@@ -89,7 +93,13 @@ PARTS: Mapping[str, Part] = {
         reads=_PROMPT, writes=("answer", "thinking", "usage", "model", "declined"), hits_in="selected"
     ),
     "fallback": Part(reads=("request",), writes=("fell_back", "answer", "usage", "model", "declined")),
-    "finalize": Part(reads=("fell_back", "selected", "declined"), writes=("outcome",)),
+    "finalize": Part(
+        reads=(
+            *("request", "rewritten_query", "answer_scope", "ready_answer", "uses_history", "warnings"),
+            *("answer", "fell_back", "selected", "declined"),
+        ),
+        writes=("outcome",),
+    ),
 }
 
 
@@ -188,11 +198,20 @@ def _has_run(name: str, first: StateSnapshot) -> bool:
         return True
     match name:
         case "emit_references":  # writes nothing, but what comes next stands behind it
-            return "generate_answer" in first.next or ("answer" in values and "fell_back" not in values)
-        case "generate_answer":  # the words of `fallback` stand in the same channel
-            return "answer" in values and "fell_back" not in values
+            return "generate_answer" in first.next or _answers_from(values) == "generate_answer"
+        case "generate_answer" | "answer_from_faq" | "answer_from_cache":  # all write the same channel
+            return _answers_from(values) == name
         case _:
             return PARTS[name].writes[0] in values
+
+
+def _answers_from(values: Mapping[str, Any]) -> str | None:
+    """The stage whose words the answer is, if there is one."""
+    if "answer" not in values:
+        return None
+    if ready := values.get("ready_answer"):
+        return f"answer_from_{'faq' if ready['source'] == 'faq' else 'cache'}"
+    return "fallback" if "fell_back" in values else "generate_answer"
 
 
 def _kept_by_an_origin(name: str, origins: Sequence[Origin]) -> bool:

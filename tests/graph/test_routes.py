@@ -16,7 +16,7 @@ def test_without_anything_to_retrieve_from_nothing_is_understood() -> None:
 
 @pytest.mark.parametrize("scope", [{"kb_ids": ["kb1"]}, {"kb_ids": [], "document_ids": ["doc1"]}])
 def test_a_scope_of_knowledge_bases_or_documents_is_enough(scope: dict[str, Any]) -> None:
-    assert route_scope({"request": asked(**scope)}) == "understand_query"
+    assert route_scope({"request": asked(**scope)}) == "match_ready_answer"
 
 
 @pytest.mark.parametrize("intent", ["kb_search", "summarize", "clarification", "web_search"])

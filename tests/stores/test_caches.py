@@ -247,6 +247,6 @@ async def test_everything_can_be_forgotten_and_counted() -> None:
     await CachedEmbedder(FakeEmbedder(), caches.embeddings).embed_queries(["a", "b"])
     kept: Callable[[Any], bool] = bool
     await caches.of_run(lambda: False).queries.get("q", done(), keep=kept)
-    assert caches.clear() == {"queries": 1, "embeddings": 2, "rerank": 0, "understanding": 0}
+    assert caches.clear() == {"queries": 1, "embeddings": 2, "rerank": 0, "understanding": 0, "answers": 0}
     assert caches.counters()["embeddings"] == {"entries": 0, "hits": 0, "misses": 2}
     assert caches.clear()["queries"] == 0

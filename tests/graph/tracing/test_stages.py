@@ -14,6 +14,8 @@ from headrace.graph.build import build
 from headrace.graph.tracing.recorded import Origin, state_of
 from headrace.graph.tracing.stages import PARTS
 from headrace.graph.tracing.trace import build_trace
+from headrace.nodes.answer_from_cache import answer_from_cache
+from headrace.nodes.answer_from_faq import answer_from_faq
 from headrace.nodes.assemble_context import assemble_context
 from headrace.nodes.boost_wiki import boost_wiki
 from headrace.nodes.collect_results import collect_results
@@ -23,6 +25,7 @@ from headrace.nodes.filter_top_k import filter_top_k
 from headrace.nodes.finalize import finalize
 from headrace.nodes.generate_answer import generate_answer
 from headrace.nodes.load_history import load_history
+from headrace.nodes.match_ready_answer import match_ready_answer
 from headrace.nodes.merge_chunks import merge_chunks
 from headrace.nodes.rerank import rerank
 from headrace.nodes.search_chunks import search_chunks
@@ -36,6 +39,9 @@ pytestmark = pytest.mark.anyio
 
 NODES: dict[str, Node] = {
     "load_history": load_history,
+    "match_ready_answer": match_ready_answer,
+    "answer_from_faq": answer_from_faq,
+    "answer_from_cache": answer_from_cache,
     "understand_query": understand_query,
     "search_chunks": search_chunks,
     "collect_results": collect_results,
@@ -84,6 +90,10 @@ class Watched(dict[str, Any]):
         raise AssertionError("a node that reads everything cannot be told from one that reads nothing")
 
 
+# Where an answer may come from instead of passages and a model.
+OTHER_ENDS = {"fallback", "answer_from_faq", "answer_from_cache"}
+
+
 async def test_the_table_of_stages_is_in_the_order_of_the_graph() -> None:
     assert [*PARTS] == [*build().nodes]
 
@@ -116,7 +126,7 @@ async def test_the_table_of_stages_is_what_the_nodes_read_and_write(request_part
 
 async def test_stages_stand_in_the_order_they_ran_with_times_and_hits() -> None:
     trace = await traced((await a_world()).context(), "差旅报销标准")
-    assert names(trace) == [name for name in PARTS if name != "fallback"]
+    assert names(trace) == [name for name in PARTS if name not in OTHER_ENDS]
     collected = stage(trace, "collect_results")
     assert (collected["hits_in"], collected["hits_out"]) == (3, 2)
     assert collected["departures"] == {"same_text": 1}
@@ -151,9 +161,9 @@ async def test_a_question_without_evidence_goes_by_the_fallback() -> None:
 
 
 async def test_a_run_on_its_way_shows_what_it_did_so_far() -> None:
-    run = await recorded((await a_world()).context(), "差旅报销", steps=4)
+    run = await recorded((await a_world()).context(), "差旅报销", steps=5)
     trace = build_trace(run)
-    assert names(trace) == [*PARTS][:5]
+    assert names(trace) == [name for name in PARTS if name not in OTHER_ENDS][:6]
     last = trace["stages"][-1]
     assert (last["stage"], last["progress"], last["duration_ms"]) == ("rerank", "running", None)
     assert (last["hits_in"], last["hits_out"], last["writes"]) == (2, None, [])
@@ -214,7 +224,7 @@ async def a_fork(fork_stage: str, led_by: str, **request: Any) -> Any:
 async def test_what_a_fork_did_not_run_itself_is_inherited(fork_stage: str, led_by: str) -> None:
     fork = await a_fork(fork_stage, led_by)
     trace = build_trace(replace(fork, origins=[Origin(kept="all", fork_stage=None)]))
-    path = [name for name in PARTS if name != "fallback"]
+    path = [name for name in PARTS if name not in OTHER_ENDS]
     assert names(trace) == path
     inherited = [one["stage"] for one in trace["stages"] if one["inherited"]]
     assert inherited == path[: path.index(fork_stage)]

@@ -27,7 +27,7 @@ MANUAL = (
 
 @contextmanager
 def running(folder: Path, **settings: Any) -> Generator[str]:
-    """A server over `folder` for the block; gives its address. It makes every answer anew unless told not to."""
+    """A server over `folder` for the block; gives its address. It makes every answer anew by default."""
     with closing(bind("127.0.0.1", 0)) as sock:
         url = url_of("127.0.0.1", sock.getsockname()[1])
         app = create_app(load_settings(data=folder, **{"answer_cache_enabled": False, **settings}), url=url)

@@ -99,6 +99,8 @@ def test_never_more_than_one_tag_is_held_back(text: str) -> None:
         '<ref id="c1">',
         '<REF ID="C1"/>',
         '<ref id="c1"></ref>',
+        "<ref id=“c1”/>",
+        '<ref id="[c1]"/>',
     ],
 )
 def test_a_reference_in_any_spelling_becomes_its_tag(written: str) -> None:

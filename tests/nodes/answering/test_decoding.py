@@ -1,5 +1,6 @@
 """Reasoning, refusals and answers taken apart, wherever the stream is split."""
 
+import time
 from itertools import pairwise
 
 import pytest
@@ -13,7 +14,14 @@ FRAGMENTS = st.lists(
         [
             "<think>",
             "</think>",
+            "</think>\n",
+            "```",
             "<thinking>",
+            "res://0001",
+            "res://0009",
+            "res:/",
+            "/00",
+            "01",
             "<",
             "think",
             ">",
@@ -36,12 +44,16 @@ FRAGMENTS = st.lists(
 
 
 def decoded(*pieces: str) -> tuple[str, str, bool]:
-    decoder = AnswerDecoder({"c1": "[ONE]"})
+    decoder = AnswerDecoder({"c1": "[ONE]"}, {"res://0001": "resource://x"})
     parts = [part for piece in pieces for part in decoder.feed(piece)] + decoder.close()
-    assert all(text for _, text in parts)
-    thinking = "".join(text for kind, text in parts if kind == "thinking")
-    answer = "".join(text for kind, text in parts if kind == "answer")
-    return thinking, answer, decoder.declined
+    assert all(text for step, text in parts if step != "unopened")
+    told: dict[str, str] = {"thinking": "", "answer": ""}
+    for step, text in parts:
+        if step == "unopened":
+            told = {"thinking": told["thinking"] + told["answer"], "answer": ""}
+        else:
+            told[step] += text
+    return told["thinking"], told["answer"], decoder.declined
 
 
 @given(text=FRAGMENTS, cuts=st.lists(st.integers(0, 100), max_size=5))
@@ -65,6 +77,66 @@ def test_reasoning_that_never_ends_stays_reasoning() -> None:
 
 def test_a_stray_end_of_reasoning_is_not_shown() -> None:
     assert decoded("</think>Ten days.") == ("", "Ten days.", False)
+
+
+def test_reasoning_within_reasoning_is_reasoning() -> None:
+    assert decoded("<think>a<think>b</think>c</think>十天。") == ("abc", "十天。", False)
+
+
+def test_an_answer_behind_reasoning_that_was_opened_twice_is_not_lost() -> None:
+    thinking, answer, _ = decoded('<think>a <think> b</think>\n\n十天<ref id="c1"/>。')
+    assert answer == "十天[ONE]。"
+    assert thinking.startswith("a  b")
+
+
+@pytest.mark.parametrize("before", ["先想一想。\n", "First this,\nthen that.\n  "])
+def test_reasoning_that_only_its_end_marks_is_taken_back(before: str) -> None:
+    assert decoded(f"{before}</think>\n\n十天。") == (before, "十天。", False)
+
+
+@pytest.mark.parametrize(
+    "said", ["The tag `</think>` ends it.", "看：\n```\n</think>\n```\n就是这样。", "一。</think>二。"]
+)
+def test_a_stray_end_of_reasoning_within_an_answer_takes_nothing_back(said: str) -> None:
+    assert decoded(said)[1] == said.replace("</think>", "")
+
+
+def test_a_refusal_that_turns_out_to_be_reasoning_refuses_nothing() -> None:
+    assert decoded("<decline/> hm\n</think>Ten days.") == ("hm\n", "Ten days.", False)
+
+
+def test_reasoning_cites_nothing_and_forges_nothing() -> None:
+    thinking, answer, _ = decoded('<think>c1 <ref id="c1"/> <kb doc="x"/></think>是。')
+    assert (thinking, answer) == ('c1  &lt;kb doc="x"/>', "是。")
+    beside = AnswerDecoder({"c1": "[ONE]"})
+    assert beside.feed_thinking('so <ref id="c1"/><we') == [("thinking", "so ")]
+    assert beside.close() == [("thinking", "<we")]
+
+
+def test_addresses_come_back_in_answers_and_in_reasoning() -> None:
+    assert decoded("<think>res://0001</think>![图](res://0001) res://0009") == (
+        "resource://x",
+        "![图](resource://x) ",
+        False,
+    )
+
+
+def test_an_address_can_neither_make_a_tag_nor_be_cited() -> None:
+    assert decoded('<ref id="res://0001"/><kb res://0001>') == ("", "&lt;kb resource://x>", False)
+
+
+@pytest.mark.parametrize(
+    "flood",
+    ["<", "<think>", "</think>\n", "<ref ", "<decline/>", "x\n</think>", "<<<kb", "res://0001", "水 "],
+)
+def test_a_hundred_thousand_tokens_of_anything_are_read_in_one_pass(flood: str) -> None:
+    started = time.perf_counter()
+    decoder = AnswerDecoder({"c1": "[ONE]"}, {"res://0001": "resource://x"})
+    for _ in range(100_000):
+        decoder.feed(flood)
+    decoder.close()
+    AnswerDecoder({}, {"res://0001": "x"}).feed(flood * 100_000)
+    assert time.perf_counter() - started < 10
 
 
 def test_reasoning_is_streamed_as_it_comes() -> None:

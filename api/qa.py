@@ -24,6 +24,12 @@ async def knowledge_qa(request: Request[Shared]) -> Response:
     asked = await asked_in_session(stack, request.path_params["session_id"], body)
     # Not always the id in `asked`: the same request sent again goes on with its first run.
     run_id = await stack.runs.start(asked, on_busy=body.on_busy)
+    return await answered(request, run_id)
+
+
+async def answered(request: Request[Shared], run_id: str) -> Response:
+    """The events of a run as they come, or with `Accept: application/json` the finished message."""
+    stack = stack_of(request)
     if wants_json(request):
         return await _finished(stack, run_id)
     await _require_record(stack, run_id)

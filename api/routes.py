@@ -16,6 +16,7 @@ from . import (
     forks,
     info,
     knowledge_bases,
+    messages,
     openapi,
     qa,
     runs,
@@ -35,11 +36,15 @@ from .schemas import (
     CreateKnowledgeBase,
     CreateSession,
     DeleteFaqEntries,
+    DeleteSessions,
     EnableFaqEntries,
     Erase,
     ForkRun,
     KnowledgeQa,
     NameTag,
+    PinSession,
+    Rate,
+    Regenerate,
     RenameSession,
     Replay,
     Search,
@@ -57,6 +62,7 @@ RUNS = f"{API}/runs"
 ONE_SESSION = f"{SESSIONS}/{{session_id}}"
 ONE_KB = f"{KBS}/{{kb_id}}"
 ONE_DOCUMENT = f"{DOCUMENTS}/{{document_id}}"
+ONE_MESSAGE = f"{API}/messages/{{message_id}}"
 ONE_ENTRY = f"{API}/faq/{{entry_id}}"
 ONE_TAG = f"{API}/tags/{{tag_id}}"
 ONE_CHUNK = f"{API}/chunks/{{chunk_id}}"
@@ -90,6 +96,42 @@ CALLS = [
         summary="ask; Accept: application/json waits for the finished answer",
         body=KnowledgeQa,
         streams="default",
+    ),
+    Call(
+        method="POST",
+        path=f"{ONE_SESSION}/regenerate",
+        endpoint=messages.regenerate,
+        summary="ask the last question anew, perhaps edited; it takes the place of that turn",
+        body=Regenerate,
+        streams="default",
+    ),
+    Call(
+        method="POST",
+        path=f"{ONE_MESSAGE}/feedback",
+        endpoint=messages.rate,
+        summary="thumbs up or down for an answer, with a reason",
+        body=Rate,
+    ),
+    Call(method="DELETE", path=f"{ONE_MESSAGE}/feedback", endpoint=messages.unrate, summary="take that back"),
+    Call(
+        method="POST",
+        path=f"{ONE_MESSAGE}/faq-draft",
+        endpoint=messages.faq_draft,
+        summary="the draft of an FAQ entry from a question and its answer; stores nothing",
+    ),
+    Call(
+        method="PUT",
+        path=f"{ONE_SESSION}/pin",
+        endpoint=sessions.pin_session,
+        summary="keep a session at the top of the list, or no longer",
+        body=PinSession,
+    ),
+    Call(
+        method="POST",
+        path=f"{SESSIONS}/delete",
+        endpoint=sessions.delete_sessions,
+        summary="delete several sessions with all they hold",
+        body=DeleteSessions,
     ),
     Call(
         method="POST",

@@ -122,6 +122,28 @@ class KnowledgeQa(Body):
     prompts: dict[str, Any] = Field({}, description="other texts, by kind or kind.id")
 
 
+class PinSession(Body):
+    pinned: bool
+
+
+class DeleteSessions(Body):
+    ids: ManyIds
+
+
+class Rate(Body):
+    thumb: Literal["up", "down"]
+    reason: Annotated[Text, Field(max_length=2000)] | None = None
+
+
+class Regenerate(Body):
+    """The last turn anew; what is not given is as it was."""
+
+    query: Annotated[Text, Field(max_length=MAX_QUESTION)] | None = Field(None, description="an edited one")
+    request_id: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,40}$")] | None = None
+    settings: dict[str, Any] = Field({}, description="wins over those of the turn before")
+    prompts: dict[str, Any] = Field({}, description="other texts, by kind or kind.id")
+
+
 class Stop(Body):
     message_id: Id
 

@@ -1,15 +1,17 @@
 """Sessions and their messages."""
 
+from contextlib import suppress
+
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..errors import Conflict
+from ..errors import Conflict, NotFound
 from .answers import listing, success
 from .questions import known_kbs
 from .requests import paging, parse
-from .schemas import CreateSession, RenameSession
+from .schemas import CreateSession, DeleteSessions, PinSession, RenameSession
 from .shapes import message_shape, session_shape
-from .stack import Shared, stack_of
+from .stack import Shared, Stack, stack_of
 
 
 async def create_session(request: Request[Shared]) -> Response:
@@ -38,15 +40,36 @@ async def rename_session(request: Request[Shared]) -> Response:
     return success(session_shape(session))
 
 
+async def pin_session(request: Request[Shared]) -> Response:
+    body = await parse(request, PinSession)
+    session = await stack_of(request).sessions.pin(request.path_params["session_id"], pinned=body.pinned)
+    return success(session_shape(session))
+
+
 async def delete_session(request: Request[Shared]) -> Response:
-    stack, session_id = stack_of(request), request.path_params["session_id"]
+    session_id = request.path_params["session_id"]
+    await _delete(stack_of(request), session_id)
+    return success({"id": session_id})
+
+
+async def delete_sessions(request: Request[Shared]) -> Response:
+    """Those that are gone already are no reason to keep the others."""
+    stack, body = stack_of(request), await parse(request, DeleteSessions)
+    deleted = 0
+    for session_id in dict.fromkeys(body.ids):
+        with suppress(NotFound):
+            await _delete(stack, session_id)
+            deleted += 1
+    return success({"deleted": deleted})
+
+
+async def _delete(stack: Stack, session_id: str) -> None:
     try:
         await stack.sessions.delete(session_id)
     except Conflict:
         # Its question and each of its forks may be going on, others may wait in line.
         await stack.runs.stop_session(session_id)
         await stack.sessions.delete(session_id)
-    return success({"id": session_id})
 
 
 async def list_messages(request: Request[Shared]) -> Response:

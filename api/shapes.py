@@ -14,11 +14,13 @@ def session_shape(session: Session) -> dict[str, Any]:
         "knowledge_base_ids": session.kb_ids,
         "created_at": session.created_at,
         "updated_at": session.updated_at,
+        "pinned": session.pinned_at is not None,
     }
 
 
 def message_shape(message: Message) -> dict[str, Any]:
     return {
+        **message.details,
         "id": message.id,
         "session_id": message.session_id,
         "request_id": message.request_id,

@@ -307,7 +307,8 @@ def _erase_record(connection: sqlite3.Connection, *, run_id: str) -> Counter[str
     connection.execute("update runs set kept = 'erased', asked = ? where id = ?", (asked, run_id))
     counts["runs"] = 1
     counts["messages"] = connection.execute(
-        "update messages set content = '', refs = '[]', erased_at = ? where id = ?", (now(), row.message_id)
+        "update messages set content = '', refs = '[]', details = '{}', erased_at = ? where id = ?",
+        (now(), row.message_id),
     ).rowcount
     return counts
 

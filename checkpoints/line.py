@@ -8,7 +8,7 @@ from typing import Literal
 from ..errors import Conflict, NotFound
 from ..state import Asked
 from .run_rows import End, RunRow, end_run, insert_run, read_run, read_unfinished
-from .sessions import busy, read_session
+from .sessions import busy, leave_conversation, read_session
 
 OnBusy = Literal["reject", "queue", "stop"]
 
@@ -28,8 +28,12 @@ class Entered:
     stopped: Sequence[RunRow] = ()
 
 
-def enter(connection: sqlite3.Connection, *, asked: Asked, on_busy: OnBusy) -> Entered:
+def enter(
+    connection: sqlite3.Connection, *, asked: Asked, on_busy: OnBusy, replaces: str | None = None
+) -> Entered:
     """Store a question, to be answered now or when those before it have ended.
+
+    `replaces` is the request of the turn that it takes the place of, which leaves the conversation with it.
 
     Raises NotFound (session_not_found), Conflict (session_busy; queue_full; request_id_taken by another
     question).
@@ -51,6 +55,8 @@ def enter(connection: sqlite3.Connection, *, asked: Asked, on_busy: OnBusy) -> E
     if on_busy == "stop":
         stopped = [_stop(connection, row) for row in before]
         before = [row for row in stopped if row.ended_at is None]
+    if replaces is not None:
+        leave_conversation(connection, session_id=session_id, request_id=replaces)
     insert_run(connection, asked=asked, status="queued" if before else "running")
     return Entered(run_id=asked["run_id"], new=True, queued=bool(before), stopped=stopped)
 

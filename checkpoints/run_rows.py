@@ -26,6 +26,7 @@ class End:
     content: str = ""
     data: Mapping[str, Any] = field(default_factory=dict[str, Any])
     outcome: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
     stages_ms: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
@@ -180,8 +181,8 @@ def end_run(connection: sqlite3.Connection, *, run_id: str, end: End) -> Ended:
         insert_event(connection, run_id=run_id, seq=seq, response_type=response_type, body=body)
     error = {**end.data, "message": end.content} if end.response_type == "error" else None
     connection.execute(
-        "update messages set content = ?, status = ?, refs = ?, timing = ?, outcome = ?, error = ? "
-        "where id = ?",
+        "update messages set content = ?, status = ?, refs = ?, timing = ?, outcome = ?, error = ?, "
+        "details = ? where id = ?",
         (
             told.answer_text,
             end.status,
@@ -189,6 +190,7 @@ def end_run(connection: sqlite3.Connection, *, run_id: str, end: End) -> Ended:
             json.dumps(timing),
             end.outcome,
             json.dumps(error, ensure_ascii=False) if error else None,
+            json.dumps(dict(end.details), ensure_ascii=False),
             row.message_id,
         ),
     )

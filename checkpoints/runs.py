@@ -73,9 +73,11 @@ class Runs:
         self._forks = Places(FORKS_AT_ONCE, go_on, self._spawn)
         self._watch: asyncio.Task[None] | None = None  # for room, while runs wait for some
 
-    async def start(self, asked: Asked, *, on_busy: OnBusy = "reject") -> str:
+    async def start(self, asked: Asked, *, on_busy: OnBusy = "reject", replaces: str | None = None) -> str:
         """Store the question and start to answer it. Returns the id of the run to follow: that of the
         first try, if the same request comes again.
+
+        `replaces` is the request_id of a turn that leaves the conversation for this one, in the same moment.
 
         While the session answers another one, `queue` lets it wait for its turn, and `stop` stops that one
         and all that wait.
@@ -86,7 +88,7 @@ class Runs:
         if self._driver.draining:
             raise _shutting_down()
         # In a task of its own: a caller that goes away after the commit must not leave a run unowned.
-        return await asyncio.shield(self._spawn(self._start(asked, on_busy)))
+        return await asyncio.shield(self._spawn(self._start(asked, on_busy, replaces)))
 
     def adopt(self, asked: Asked) -> None:
         """Go on with a run that is stored with its first events and perhaps a checkpoint, such as a fork:
@@ -258,11 +260,13 @@ class Runs:
         self._wake(run)
         return run
 
-    async def _start(self, asked: Asked, on_busy: OnBusy) -> str:
+    async def _start(self, asked: Asked, on_busy: OnBusy, replaces: str | None) -> str:
         # Owned before it is stored: whoever sees it in the journal can stop it, or give it its turn.
         run = self._take(asked, "turn")
         try:
-            entered = await self._journal.write(partial(enter, asked=asked, on_busy=on_busy))
+            entered = await self._journal.write(
+                partial(enter, asked=asked, on_busy=on_busy, replaces=replaces)
+            )
         except BaseException:
             self._let_go(run)
             raise

@@ -39,7 +39,7 @@ create table messages (
     outcome text,
     error text,
     feedback text,
-    forked integer not null default 0, -- the answer of a fork: no part of the conversation
+    forked integer not null default 0, -- of a fork, or of a turn that another took the place of: not shown
     erased_at text,
     details text not null default '{}' -- what a page shows beside the text, as JSON
 );

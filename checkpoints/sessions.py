@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -30,13 +30,15 @@ class Session:
     kb_ids: list[str]
     created_at: str
     updated_at: str
+    pinned_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One side of a turn. `references` are wire References with their `content`.
 
-    `timing` is `{total_ms, stages_ms}`; `error` is `{code, status, message}` of a failed run.
+    `timing` is `{total_ms, stages_ms}`; `error` is `{code, status, message}` of a failed run; `feedback` is
+    `{thumb, reason}`; `details` is what a page shows beside an answer, such as what its model thought.
     """
 
     id: str
@@ -52,6 +54,7 @@ class Message:
     outcome: str | None
     error: dict[str, Any] | None
     feedback: dict[str, Any] | None
+    details: dict[str, Any]
     erased_at: str | None  # when it was emptied because a document that it had read was erased
 
 
@@ -89,7 +92,10 @@ class Sessions:
     async def list(
         self, *, page: int = 1, page_size: int = 20, search: str | None = None, tenant_id: str = "default"
     ) -> SessionPage:
-        """One page, the latest used first, and how many there are. `search` is part of a title."""
+        """One page, pinned ones first, then the latest used, and how many there are.
+
+        `search` is part of a title.
+        """
         return await self._journal.read(
             partial(_list_sessions, page=page, page_size=page_size, search=search or "", tenant_id=tenant_id)
         )
@@ -99,6 +105,25 @@ class Sessions:
         if not title.strip():
             raise BadRequest("A title needs at least one character.", code="empty_title")
         return await self._journal.write(partial(_rename, session_id=session_id, title=title.strip()))
+
+    async def pin(self, session_id: str, *, pinned: bool) -> Session:
+        """Pinned ones come first in lists. Raises NotFound (session_not_found)."""
+        return await self._journal.write(partial(_pin, session_id=session_id, pinned=pinned))
+
+    async def rate(self, message_id: str, feedback: Mapping[str, Any] | None) -> Message:
+        """Keep `{thumb, reason}` with an answer, None takes it back.
+
+        Raises NotFound (message_not_found), Conflict (not_an_answer).
+        """
+        return await self._journal.write(partial(_rate, message_id=message_id, feedback=feedback))
+
+    async def last_turn(self, session_id: str) -> tuple[Message, Message] | None:
+        """The newest question of a session and its answer, None where nothing was asked."""
+        return await self._journal.read(partial(_last_turn, session_id=session_id))
+
+    async def question_of(self, message: Message) -> Message:
+        """What an answer answers. Raises NotFound (message_not_found)."""
+        return await self._journal.read(partial(_question_of, message=message))
 
     async def delete(self, session_id: str) -> None:
         """Everything of it: messages, runs, events, checkpoints, passages kept for it alone.
@@ -158,16 +183,16 @@ def busy(message_id: str) -> Conflict:
     )
 
 
-_SESSION = "id, tenant_id, title, kb_ids, created_at, updated_at"
+_SESSION = "id, tenant_id, title, kb_ids, created_at, updated_at, pinned_at"
 _MESSAGE = (
     "id, session_id, request_id, role, content, status, refs, run_id, created_at, "
-    "timing, outcome, error, feedback, erased_at"
+    "timing, outcome, error, feedback, details, erased_at"
 )
 
 
 def _insert_session(connection: sqlite3.Connection, *, session: Session) -> None:
     connection.execute(
-        f"insert into sessions ({_SESSION}) values (?, ?, ?, ?, ?, ?)",
+        f"insert into sessions ({_SESSION}) values (?, ?, ?, ?, ?, ?, ?)",
         (
             session.id,
             session.tenant_id,
@@ -175,6 +200,7 @@ def _insert_session(connection: sqlite3.Connection, *, session: Session) -> None
             json.dumps(session.kb_ids),
             session.created_at,
             session.updated_at,
+            session.pinned_at,
         ),
     )
 
@@ -186,7 +212,8 @@ def _list_sessions(
     given = (tenant_id, search, search)
     (total,) = connection.execute(f"select count(*) from sessions where {where}", given).fetchone()
     rows = connection.execute(
-        f"select {_SESSION} from sessions where {where} order by updated_at desc, id desc limit ? offset ?",
+        f"select {_SESSION} from sessions where {where} "
+        "order by pinned_at is null, updated_at desc, id desc limit ? offset ?",
         (*given, page_size, (page - 1) * page_size),
     )
     return [_to_session(row) for row in rows], total
@@ -195,6 +222,52 @@ def _list_sessions(
 def _rename(connection: sqlite3.Connection, *, session_id: str, title: str) -> Session:
     connection.execute("update sessions set title = ? where id = ?", (title, session_id))
     return read_session(connection, session_id=session_id)
+
+
+def _pin(connection: sqlite3.Connection, *, session_id: str, pinned: bool) -> Session:
+    connection.execute(
+        "update sessions set pinned_at = case when ?1 then coalesce(pinned_at, ?2) end where id = ?3",
+        (pinned, now(), session_id),
+    )
+    return read_session(connection, session_id=session_id)
+
+
+def _rate(connection: sqlite3.Connection, *, message_id: str, feedback: Mapping[str, Any] | None) -> Message:
+    if read_message(connection, message_id=message_id).role != "assistant":
+        raise Conflict("This is a question: only answers are rated.", code="not_an_answer")
+    stored = json.dumps(dict(feedback), ensure_ascii=False) if feedback else None
+    connection.execute("update messages set feedback = ? where id = ?", (stored, message_id))
+    return read_message(connection, message_id=message_id)
+
+
+def _last_turn(connection: sqlite3.Connection, *, session_id: str) -> tuple[Message, Message] | None:
+    read_session(connection, session_id=session_id)
+    answer = connection.execute(
+        f"select {_MESSAGE} from messages where session_id = ? and forked = 0 and role = 'assistant' "
+        "order by position desc limit 1",
+        (session_id,),
+    ).fetchone()
+    if answer is None:
+        return None
+    (message,) = _to_messages(connection, [answer])
+    return _question_of(connection, message=message), message
+
+
+def _question_of(connection: sqlite3.Connection, *, message: Message) -> Message:
+    row = connection.execute(
+        f"select {_MESSAGE} from messages where session_id = ? and request_id = ? and role = 'user'",
+        (message.session_id, message.request_id),
+    ).fetchone()
+    if row is None:
+        raise NotFound("The question of this answer is gone.", code="message_not_found")
+    return _to_messages(connection, [row])[0]
+
+
+def leave_conversation(connection: sqlite3.Connection, *, session_id: str, request_id: str) -> None:
+    """The turn is listed no more and no part of the history; its run stays what it was."""
+    connection.execute(
+        "update messages set forked = 1 where session_id = ? and request_id = ?", (session_id, request_id)
+    )
 
 
 def _delete_session(connection: sqlite3.Connection, *, session_id: str) -> None:
@@ -255,7 +328,7 @@ def _hits(refs: str) -> list[Hit]:
 
 
 def _to_session(row: Sequence[Any]) -> Session:
-    id, tenant_id, title, kb_ids, created_at, updated_at = row
+    id, tenant_id, title, kb_ids, created_at, updated_at, pinned_at = row
     return Session(
         id=id,
         tenant_id=tenant_id,
@@ -263,6 +336,7 @@ def _to_session(row: Sequence[Any]) -> Session:
         kb_ids=json.loads(kb_ids),
         created_at=created_at,
         updated_at=updated_at,
+        pinned_at=pinned_at,
     )
 
 
@@ -274,7 +348,7 @@ def _to_messages(connection: sqlite3.Connection, rows: Sequence[Sequence[Any]]) 
 
 def _to_message(row: Sequence[Any]) -> Message:
     id, session_id, request_id, role, content, status, refs, run_id, created_at, *rest = row
-    timing, outcome, error, feedback, erased_at = rest
+    timing, outcome, error, feedback, details, erased_at = rest
     return Message(
         id=id,
         session_id=session_id,
@@ -289,6 +363,7 @@ def _to_message(row: Sequence[Any]) -> Message:
         outcome=outcome,
         error=_parsed(error),
         feedback=_parsed(feedback),
+        details=json.loads(details),
         erased_at=erased_at,
     )
 

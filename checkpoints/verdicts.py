@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable
+from typing import Any
 
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
@@ -73,8 +74,15 @@ def completion(state: RagState) -> End:
         response_type="complete",
         data={"outcome": outcome, "usage": state.get("usage", {}), "model": state.get("model")},
         outcome=outcome,
+        details=_details(state),
         stages_ms=state.get("timings", {}),
     )
+
+
+def _details(state: RagState) -> dict[str, Any]:
+    """What a page shows beside an answer when it is loaded again."""
+    shown = {name: state.get(name) for name in ("model", "usage", "thinking")}
+    return {name: value for name, value in shown.items() if value}
 
 
 def failure_of(error: HeadraceError, stages: dict[str, float]) -> End:

@@ -265,7 +265,9 @@ async def in_time(
         except (TimeoutError, openai.APIError, httpx.HTTPError) as error:
             if ended:
                 return  # the answer is whole, whatever became of the connection
-            raise Idle if isinstance(error, TimeoutError) and begun else error from error
+            if begun and isinstance(error, TimeoutError):
+                raise Idle from error
+            raise
         if chunk is None:
             return
         pieces = read.read(chunk)

@@ -1,7 +1,7 @@
 """What the end of a graph means for its run: the last event, and what its message says from then on."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from langgraph.checkpoint.base import CheckpointTuple
@@ -58,10 +58,16 @@ def lacks_room(run: OwnedRun) -> bool:
         return True
     if run.graph is None or not run.graph.done() or run.graph.cancelled():
         return False
-    error = run.graph.exception()
-    while error is not None and not isinstance(error, StorageFull):
+    return any(isinstance(error, StorageFull) for error in chain_of(run.graph.exception()))
+
+
+def chain_of(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and what it came from, each once: libraries that raise one again may close the chain to a ring."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
         error = error.__cause__ or error.__context__
-    return error is not None
 
 
 STOPPED = End(status="stopped", response_type="stop")

@@ -5,6 +5,7 @@ from langgraph.runtime import Runtime
 from ..context import ChatMessage, ChatPrompt, Context, Prompts
 from ..errors import DependencyFailed
 from ..state import Asked, ModelCall, RagState, Update
+from .answering.citations import harmless
 from .answering.fencing import neutralised
 from .answering.streaming import Teller, chat_options, stream_answer
 from .reporting.warn import warn
@@ -49,6 +50,8 @@ def fallback_prompt(asked: Asked, prompts: Prompts) -> ChatPrompt:
 
 
 def _fixed(asked: Asked, context: Context, teller: Teller) -> Update:
-    sentence = asked["fallback_response"] or context.prompts.text("fallback", language=asked["language"])
+    sentence = harmless(
+        asked["fallback_response"] or context.prompts.text("fallback", language=asked["language"])
+    )
     teller.tell([("answer", sentence)])
     return {"answer": sentence, "fell_back": True}

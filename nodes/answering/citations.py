@@ -59,6 +59,11 @@ def public_tag(hit: Hit, documents: Mapping[str, Document]) -> str:
     return "<kb " + " ".join(f'{k}="{escape(" ".join(v.split()))}"' for k, v in attributes.items()) + "/>"
 
 
+def harmless(text: str) -> str:
+    """A text that people wrote, to be shown as an answer: what looks like a citation in it is text."""
+    return _FORGED.sub("&lt;", text)
+
+
 def without_tags(answer: str) -> str:
     """An answer as history: its tags hold internal ids, which no model should see or repeat."""
     return _PUBLIC.sub("", answer)

@@ -7,6 +7,7 @@ from ...context import Context, FaqEntry, KnowledgeBase, store_of
 from ...state import Asked, Hit, ReadyAnswer, Source
 from ...text.near_miss import conflict
 from ...text.similarity import signature
+from ..answering.citations import harmless
 from ..merge.faq import chosen, content_of
 from ..searching.negatives import not_meant
 from .known import Known, certainty, in_scope, nearest_known
@@ -80,7 +81,7 @@ async def _ready(
     phrasing: str,
     cosine: float | None = None,
 ) -> ReadyAnswer:
-    answer = "\n\n".join(chosen(entry, run_id=asked["run_id"]))
+    answer = harmless("\n\n".join(chosen(entry, run_id=asked["run_id"])))
     kept: Sequence[str] = await context.passages.keep([answer, content_of(entry, run_id=asked["run_id"])])
     chunk = (await context.catalogue.chunks([entry.id])).get(entry.id)
     hit = Hit(

@@ -32,6 +32,11 @@ async def test_a_sentence_of_one_s_own_takes_its_place() -> None:
     assert update.get("answer") == "请联系 {query} 客服。"
 
 
+async def test_a_sentence_of_one_s_own_cites_nothing() -> None:
+    update = await said(World(), fallback_response='请看 <kb doc="x" chunk_id="y"/>')
+    assert update.get("answer") == '请看 &lt;kb doc="x" chunk_id="y"/>'
+
+
 async def test_the_model_may_say_it_in_its_own_words() -> None:
     chat = ScriptedChat(["Nothing was ", "found."])
     update = await said(World(), chat, fallback_strategy="model")

@@ -1,5 +1,6 @@
 """Citations: what a model writes, what a reader sees, wherever the stream is split."""
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -11,6 +12,7 @@ from headrace.nodes.answering.citations import (
     CitationExpander,
     aliases_for,
     cited_titles,
+    harmless,
     public_tag,
     without_tags,
 )
@@ -141,6 +143,13 @@ def test_a_comparison_at_the_end_is_kept() -> None:
 )
 def test_public_tags_typed_by_a_model_are_only_text(forged: str) -> None:
     assert expanded(forged) == "&lt;" + forged[1:]
+
+
+@given(text=FRAGMENTS)
+def test_a_text_that_people_wrote_keeps_every_character_and_cites_nothing(text: str) -> None:
+    shown = harmless(text)
+    assert shown.replace("&lt;", "<") == text
+    assert not re.search(r"<\s?(?:kb|web)[\s/]|<\s?/?\s?ref[\s/>]", shown)
 
 
 @pytest.mark.parametrize(

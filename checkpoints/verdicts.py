@@ -62,7 +62,7 @@ def lacks_room(run: OwnedRun) -> bool:
 
 
 def chain_of(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and what it came from, each once: libraries that raise one again may close the chain to a ring."""
+    """An error and what it came from, each once: who raises one again may close the chain to a ring."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -24,6 +24,7 @@ from .test_read_only import everything
 QUESTION = "工龄满十年的员工每年有几天年休假？"
 STAGES = [
     "load_history",
+    "match_ready_answer",
     "understand_query",
     "search_chunks",
     "collect_results",
@@ -181,7 +182,7 @@ def test_a_fork_has_the_stages_before_it_from_its_origin(
 
 def test_a_fork_whose_origin_was_deleted_has_its_own_stages(told: dict[str, Any], tmp_path: Path) -> None:
     with headrace.open(changed(told, tmp_path, "delete from runs where forked_from is null")) as folder:
-        assert [one.stage for one in folder.run(told["fork"]).checkpoints][1:] == STAGES[4:]
+        assert [one.stage for one in folder.run(told["fork"]).checkpoints][1:] == STAGES[5:]
 
 
 def test_a_folder_is_read_and_forked_while_its_server_goes_on(told: dict[str, Any], tmp_path: Path) -> None:

@@ -26,9 +26,10 @@ from .toys import Gate, an_asked, live_answer, types
 pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).resolve().parents[2]
-BEFORE_RERANK = ["load_history", "understand_query", "search_chunks", "collect_results"]
+BEFORE_RERANK = ["load_history", "match_ready_answer", "understand_query", "search_chunks", "collect_results"]
 ALL = [*build().nodes]
-ANSWERED = [stage for stage in ALL if stage != "fallback"]
+OTHER_ENDS = ("fallback", "answer_from_faq", "answer_from_cache")
+ANSWERED = [stage for stage in ALL if stage not in OTHER_ENDS]
 
 
 async def fork(library: Library, run_id: str, stage: str, **changes: Any) -> Forked:
@@ -247,11 +248,11 @@ async def test_a_stage_that_a_run_never_came_to_is_refused_with_those_it_came_to
     async with a_library(tmp_path) as library:
         greeting = await library.ask("你好！")
         rows = await count_rows(library)
-        with pytest.raises(Conflict, match="load_history, understand_query") as refused:
+        with pytest.raises(Conflict, match="load_history, match_ready_answer, understand_query") as refused:
             await fork(library, greeting["run_id"], "rerank")
         assert refused.value.code == "stage_not_reached"
         assert "rerank" not in refused.value.details["reached"]
-        with pytest.raises(BadRequest, match="load_history, understand_query") as unknown:
+        with pytest.raises(BadRequest, match="load_history, match_ready_answer, answer_from_faq") as unknown:
             await fork(library, greeting["run_id"], "重排")
         assert unknown.value.code == "bad_stage"
         with pytest.raises(NotFound):

@@ -31,6 +31,7 @@ pytestmark = pytest.mark.anyio
 
 STAGES = [
     "load_history",
+    "match_ready_answer",
     "understand_query",
     "search_chunks",
     "collect_results",
@@ -43,7 +44,7 @@ STAGES = [
     "generate_answer",
     "finalize",
 ]
-TO_FALLBACK = [*STAGES[:4], "fallback", "finalize"]
+TO_FALLBACK = [*STAGES[:5], "fallback", "finalize"]
 PIECES = ["十五", "天。", " Fifteen", " days", " a year."]
 REWRITTEN = '{"rewritten_query": "How many days of annual leave?", "intent": "kb_search"}'
 
@@ -297,7 +298,7 @@ async def test_arithmetic_in_a_thread_is_left_behind(tmp_path: Path) -> None:
         obstacle.free()
         await obstacle.thread_ended.wait()
         assert await trial.log() == events
-        await check_stopped(trial, STAGES[:4], last="rerank")
+        await check_stopped(trial, STAGES[:5], last="rerank")
 
 
 @pytest.mark.parametrize("in_thread", [False, True], ids=["waiting", "in a thread"])
@@ -313,7 +314,7 @@ async def test_a_fallback_in_the_model_s_words_is_stopped(
         events = await trial.log()
         assert trial.chat.pulled == number
         assert live_answer(events) == "".join(PIECES[:number])
-        await check_stopped(trial, TO_FALLBACK[:4], last="fallback")
+        await check_stopped(trial, TO_FALLBACK[:5], last="fallback")
 
 
 @pytest.mark.parametrize("stage", STAGES)

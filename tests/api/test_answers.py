@@ -8,8 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
+from ..ingest.pdfs import Page, a_pdf
 from ..models.servers import Reply, Served, refused, serving, streamed
-from ..running import API, HANDBOOK, MANUAL, a_client, a_kb, a_session, ask, data, follow, running
+from ..running import API, HANDBOOK, MANUAL, a_client, a_kb, a_session, add, ask, data, follow, running
 
 ZH, EN = "工龄满 10 年有几天年休假？", "How often is the seal kit replaced?"
 HOSTILE = (
@@ -220,3 +221,21 @@ def test_an_answer_that_the_server_cut_off_is_complete_with_a_warning(
     [warning] = [event for event in events if event["response_type"] == "warning"]
     assert (warning["data"]["code"], events[-1]["response_type"]) == ("chat_unfinished", "complete")
     assert "max_tokens" in warning["content"]
+
+
+def test_a_citation_names_the_page_and_the_place_on_it_where_the_parser_knows_them(
+    client: httpx.Client, model: Served
+) -> None:
+    first, second = Page(), Page()
+    first.write("The gate is opened slowly so that the water does no damage to the turbine.", y=150)
+    second.write("引水渠每周检查一次，发现漏水要立即报告。", y=80)
+    kb = a_kb(client, "水渠 Headrace")
+    add(client, kb, "manual.pdf", a_pdf([first, second]))
+    session = a_session(client, kb)
+    events = answered(client, model, session, "引水渠多久检查一次？", '每周一次<ref id="c1"/>。')
+    [reference, *_] = references_of(events)
+    assert reference["page"] in (1, 2)
+    assert {box[0] for box in reference["boxes"]} <= {1, 2}
+    assert reference["boxes"]
+    assert f' page="{reference["page"]}"/>' in text_of(events)
+    assert last_message(client, session)["knowledge_references"] == references_of(events)

@@ -15,6 +15,7 @@ from ..state import Usage
 
 # How a reply that a provider marks as a refusal begins, so that the run counts as declined (`decoding`).
 DECLINED = "<decline/>"
+MOST_TOKENS = 10**9
 
 
 class ReasoningChatOpenAI(BaseChatOpenAI):
@@ -103,6 +104,9 @@ def _parts(content: Any, kind: str) -> list[str]:
 
 def _usage(chunk: AIMessageChunk) -> list[ChatPiece]:
     if not (counted := chunk.usage_metadata):
+        return []
+    # A server that cannot count says 0 and 0, or nonsense that could not be stored.
+    if not (0 < counted["input_tokens"] <= MOST_TOKENS and 0 <= counted["output_tokens"] <= MOST_TOKENS):
         return []
     usage = Usage(prompt_tokens=counted["input_tokens"], completion_tokens=counted["output_tokens"])
     match chunk.additional_kwargs.get("cost"):

@@ -353,6 +353,20 @@ async def test_an_answer_s_cost_is_told_where_it_is_known(
     assert pieces[-1].usage.get("prompt_tokens") == 1000
 
 
+@pytest.mark.parametrize(
+    "counted",
+    [
+        {"prompt_tokens": None, "completion_tokens": None},
+        {"prompt_tokens": -5, "completion_tokens": 6, "total_tokens": 1},
+        {"prompt_tokens": 10**30, "completion_tokens": 6, "total_tokens": 6},
+    ],
+)
+async def test_a_count_of_tokens_that_cannot_be_is_left_out(counted: dict[str, Any]) -> None:
+    with serving(streamed("水", usage=counted)) as served:
+        pieces = await pieces_of(served)
+    assert [(piece.kind, piece.text) for piece in pieces] == [("answer", "水")]
+
+
 async def test_a_server_that_accepts_and_never_answers_is_given_up_after_one_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         served = Served([])

@@ -23,16 +23,17 @@ from .api.guard import Guard
 from .api.routes import routes
 from .api.stack import Shared, Stack
 from .api.upload import INCOMING
+from .checkpoints.beside import Beside
 from .checkpoints.erasure import Erasure
 from .checkpoints.events import EventLog
 from .checkpoints.forks import Forks
-from .checkpoints.journal import open_journal
+from .checkpoints.journal import Journal, open_journal
 from .checkpoints.retention import Limits, Retention
 from .checkpoints.runs import Runs
 from .checkpoints.saver import JournalSaver
 from .checkpoints.sessions import Sessions
 from .checkpoints.texts import KeptTexts
-from .context import Context, Emitter, SearchStore
+from .context import ChatModel, Context, Emitter, SearchStore
 from .errors import HeadraceError, StartRefused
 from .folder import own_folder
 from .graph.build import build, build_search
@@ -46,6 +47,7 @@ from .models.chat import ChatModels, make_understand
 from .models.embedding import make_embedder
 from .models.everyday import EverydayMeans
 from .models.rerank import make_reranker
+from .prompts.loader import PromptLibrary
 from .prompts.own import prompts_of
 from .serving import bind, serve_until_signalled, url_of
 from .settings import Settings, load_settings
@@ -138,7 +140,8 @@ async def open_stack(
 
         saver = JournalSaver(journal)
         graph = build().compile(checkpointer=saver)
-        runs = Runs(journal, events, sessions, graph, context)
+        beside = _beside(journal, events, understand, prompts, tokens)
+        runs = Runs(journal, events, sessions, graph, context, beside=beside)
         opened.push_async_callback(_bounded, "runs", DRAIN_S, partial(runs.drain, grace_s=DRAIN_GRACE_S))
         opened.push_async_callback(_bounded, "ingestion", CLOSE_S, ingestion.close)
         await ingestion.start()
@@ -169,6 +172,17 @@ async def open_stack(
             caches=caches,
             closing=closing or asyncio.Event(),
         )
+
+
+def _beside(
+    journal: Journal, events: EventLog, model: ChatModel | None, prompts: PromptLibrary, tokens: Tokens
+) -> Beside | None:
+    """None without a model on a server: one in this process would let the answer wait."""
+
+    def own(asked: Asked) -> PromptLibrary:
+        return prompts.changed(asked.get("prompts") or {})
+
+    return Beside(journal, events, model, own, tokens.content) if model else None
 
 
 def create_app(settings: Settings, *, url: str | None = None, collecting: bool = True) -> Starlette:

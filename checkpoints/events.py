@@ -56,6 +56,7 @@ class EventLog:
         self._more: dict[str, dict[asyncio.AbstractEventLoop, _Waiting]] = {}
         self._followers = Counter[str]()
         self._abandoned: set[str] = set()
+        self._lingering: set[str] = set()  # runs that something may be told of behind their end
         self._closed = False
 
     async def read(self, run_id: str, *, after: int = 0) -> list[Event]:
@@ -68,7 +69,8 @@ class EventLog:
         return await self._journal.read(partial(read_last, run_id=run_id))
 
     async def follow(self, run_id: str, *, after: int = 0, compact: bool = False) -> AsyncIterator[Event]:
-        """Stored events after `after`, then new ones as they are committed, until the run's end.
+        """Stored events after `after`, then new ones as they are committed, until the run's end, and those
+        behind it while the run lingers.
 
         `compact` leaves out what is void by now; their numbers are missing then.
 
@@ -84,6 +86,7 @@ class EventLog:
                 # Registered before the read: what is committed in between wakes this future.
                 waiting = self._register(run_id)
                 closing = self._closed or run_id in self._abandoned
+                lingers = run_id in self._lingering
                 try:
                     events, over, cut = await self._read_shared(waiting, run_id, last)
                 except NotFound:
@@ -95,6 +98,7 @@ class EventLog:
                     last = event["seq"]
                     if not is_void(event, void, after=after):
                         yield event
+                over = over and not lingers
                 if over or cut:
                     continue
                 if closing and not events:
@@ -124,6 +128,14 @@ class EventLog:
     def abandon(self, run_id: str) -> None:
         """Nothing more comes from this process: end every `follow` of the run, as `close` does."""
         self._abandoned.add(run_id)
+        self.wake(run_id)
+
+    def linger(self, run_id: str) -> None:
+        """Something may come behind the run's end: `follow` waits for it, until `settle`."""
+        self._lingering.add(run_id)
+
+    def settle(self, run_id: str) -> None:
+        self._lingering.discard(run_id)
         self.wake(run_id)
 
     def close(self) -> None:

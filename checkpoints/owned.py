@@ -45,6 +45,7 @@ class OwnedRun:
         self.waits: WaitsFor | None = waits
         self.stop_asked = False
         self.adopted = False  # begun by this process, from a checkpoint that is there: no resuming
+        self.accompanied = False  # further questions and a title are made beside it
         self.lost_something = False  # for want of room: what is stored is where it goes on from
         self.renew()
 

@@ -9,6 +9,7 @@ from typing import Any
 from ..context import Context
 from ..errors import DependencyFailed, StorageFull
 from ..state import Asked
+from .beside import Beside
 from .driver import Driver, Graph
 from .event_rows import Told
 from .events import EventLog, RunEmitter
@@ -56,6 +57,7 @@ class Runs:
         cancel_patience_s: float = CANCEL_PATIENCE_S,
         most_resumes: int = MOST_RESUMES,
         room_first_s: float = ROOM_FIRST_S,
+        beside: Beside | None = None,
     ) -> None:
         self._journal = journal
         self._events = events
@@ -65,9 +67,11 @@ class Runs:
             journal, events, graph, make_context, patience_s=cancel_patience_s, most_resumes=most_resumes
         )
         self._room_first_s = room_first_s
+        self._beside = beside
         self._owned: dict[str, OwnedRun] = {}
         self._too_new: dict[str, CheckpointTooNew] = {}  # runs that only a newer program can go on with
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._accompanying: set[asyncio.Task[None]] = set()
         go_on = partial(self._own, told=None)
         self._places = Places(RESUMED_AT_ONCE, go_on, self._spawn)
         self._forks = Places(FORKS_AT_ONCE, go_on, self._spawn)
@@ -159,6 +163,8 @@ class Runs:
         self._driver.draining = True
         if self._watch is not None:
             self._watch.cancel()
+        for beside in self._accompanying:
+            beside.cancel()
         for run in self._owned.values():
             run.control.request_drain("shutdown")
         if self._tasks:
@@ -298,6 +304,12 @@ class Runs:
     async def _own(self, run: OwnedRun, told: Told | None) -> None:
         """From here to its end, or until it has to wait, the run is ours; `told` is None when it was begun
         before."""
+        if self._beside is not None and not run.accompanied and not run.adopted:
+            run.accompanied = True
+            self._events.linger(run.id)
+            beside = asyncio.create_task(self._beside.accompany(run.asked, run.over))
+            self._accompanying.add(beside)
+            beside.add_done_callback(self._accompanying.discard)
         try:
             end = await self._driver.drive(run, told)
             if end is not None:

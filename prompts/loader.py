@@ -27,11 +27,15 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "decline": frozenset(),
     "extractive": frozenset(),
     "rerank": frozenset({"query", "passages", "count"}),
+    "suggest_questions": frozenset({"query", "contexts", "language"}),
+    "generate_session_title": frozenset({"query", "language"}),
 }
 
 REQUIRED: Mapping[tuple[str, str], frozenset[str]] = {
     ("rewrite", "user"): frozenset({"conversation", "query"}),
     ("rerank", "user"): frozenset({"query", "passages"}),
+    ("suggest_questions", "default"): frozenset({"query", "contexts"}),
+    ("generate_session_title", "default"): frozenset({"query"}),
     ("context_template", "default"): frozenset({"contexts", "query"}),
     ("context_template", "plain"): frozenset({"query"}),
     ("context_template", "quoted"): frozenset({"quoted"}),

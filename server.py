@@ -28,6 +28,7 @@ from .checkpoints.erasure import Erasure
 from .checkpoints.events import EventLog
 from .checkpoints.forks import Forks
 from .checkpoints.journal import Journal, open_journal
+from .checkpoints.message_search import MessageSearch
 from .checkpoints.retention import Limits, Retention
 from .checkpoints.runs import Runs
 from .checkpoints.saver import JournalSaver
@@ -157,6 +158,7 @@ async def open_stack(
             runs=runs,
             retention=Retention(journal, saver, limits),
             erasure=Erasure(journal, saver, runs, erased),
+            message_search=MessageSearch(journal, tokens),
             catalogue=catalogue,
             ingestion=ingestion,
             faq=Faq(catalogue=catalogue, embedder=embedder, changes=changes),

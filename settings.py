@@ -157,6 +157,7 @@ class Settings(BaseSettings, Knobs):  # pyright: ignore[reportIncompatibleVariab
     upload_limit_mb: float = Field(50, gt=0)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     user_dictionary: Path | None = Field(None, description="jieba user dictionary")
+    message_search: bool = Field(False, description="messages of finished turns can be searched")
     retention_days: float = Field(
         30, ge=0, le=36_500, description="a finished run keeps every stage; then its last one; 0 = for ever"
     )

@@ -1,5 +1,6 @@
 """What becomes of an answer: rated, made a draft for an FAQ entry, or given anew."""
 
+from dataclasses import asdict
 from functools import partial
 from typing import Literal
 
@@ -8,15 +9,15 @@ from starlette.responses import Response
 
 from ..checkpoints.run_rows import read_run
 from ..checkpoints.sessions import Message
-from ..errors import Conflict
+from ..errors import BadRequest, Conflict
 from ..nodes.answering.citations import without_tags
 from ..settings import Knobs
 from ..state import Asked
-from .answers import success
+from .answers import listing, success
 from .qa import answered
 from .questions import asked_in_session
-from .requests import parse
-from .schemas import KnowledgeQa, Rate, Regenerate
+from .requests import paging, parse
+from .schemas import MAX_QUESTION, KnowledgeQa, Rate, Regenerate
 from .shapes import message_shape
 from .stack import Shared, stack_of
 
@@ -58,6 +59,24 @@ def _answers(message: Message) -> list[str]:
 
 def _language(before: Asked) -> Literal["zh", "en"]:
     return "zh" if before["language"] == "zh" else "en"
+
+
+async def search_messages(request: Request[Shared]) -> Response:
+    """What was said in finished turns. Raises Conflict (message_search_off), BadRequest."""
+    stack = stack_of(request)
+    if not stack.settings.message_search:
+        message = "Messages are not searched here; HEADRACE_MESSAGE_SEARCH=true turns that on."
+        raise Conflict(message, code="message_search_off")
+    if (mode := request.query_params.get("mode", "keyword")) != "keyword":
+        raise BadRequest(f"There is no mode {mode[:20]!r}, there is keyword.", code="bad_mode")
+    query = request.query_params.get("query", "").strip()
+    if not query or len(query) > MAX_QUESTION:
+        raise BadRequest(f"query must have 1 to {MAX_QUESTION} characters.", code="bad_query")
+    page, page_size = paging(request)
+    found = await stack.message_search.search(query)
+    first = (page - 1) * page_size
+    shown = [asdict(one) for one in found[first : first + page_size]]
+    return listing(shown, total=len(found), page=page, page_size=page_size)
 
 
 async def regenerate(request: Request[Shared]) -> Response:

@@ -112,6 +112,12 @@ CALLS = [
         summary="thumbs up or down for an answer, with a reason",
         body=Rate,
     ),
+    Call(
+        method="GET",
+        path=f"{API}/messages/search",
+        endpoint=messages.search_messages,
+        summary="what was said in finished turns, by its words: ?query=",
+    ),
     Call(method="DELETE", path=f"{ONE_MESSAGE}/feedback", endpoint=messages.unrate, summary="take that back"),
     Call(
         method="POST",

@@ -11,6 +11,7 @@ from ..checkpoints.erasure import Erasure
 from ..checkpoints.events import EventLog
 from ..checkpoints.forks import Forks
 from ..checkpoints.journal import Journal
+from ..checkpoints.message_search import MessageSearch
 from ..checkpoints.retention import Retention
 from ..checkpoints.runs import Runs
 from ..checkpoints.sessions import Sessions
@@ -44,6 +45,7 @@ class Stack:
     runs: Runs
     retention: Retention
     erasure: Erasure
+    message_search: MessageSearch
     catalogue: SqliteCatalogue
     ingestion: Ingestion
     faq: Faq

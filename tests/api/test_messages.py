@@ -146,3 +146,7 @@ def test_what_stands_beside_an_answer_is_there_when_it_is_loaded_again(
 ) -> None:
     events = ask(client, session, ZH)
     assert messages(client, session)[1]["model"] == events[-1]["data"]["model"] == "extractive"
+
+
+def test_messages_are_searched_only_where_that_is_turned_on(client: httpx.Client) -> None:
+    refused(client.get(f"{API}/messages/search", params={"query": ZH}), 409, "message_search_off")

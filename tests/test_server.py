@@ -124,7 +124,12 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Generator[httpx.Client]:
     """A server whose chat model does what the question tells it to (stub_model.py)."""
     folder = tmp_path_factory.mktemp("data")
     with serving(a_model_server()) as model:
-        chat = {"chat_base_url": f"{model}/v1", "chat_model": "stub", "chat_timeout_s": 1}
+        chat = {
+            "chat_base_url": f"{model}/v1",
+            "chat_model": "stub",
+            "suggestions_enabled": False,
+            "chat_timeout_s": 1,
+        }
         with running(folder, **chat, enable_rewrite=False) as url, a_client(url) as client:
             yield client
 
@@ -227,7 +232,12 @@ def test_a_client_that_leaves_changes_nothing(client: httpx.Client, session: str
 
 def test_closing_ends_open_streams_at_once_and_the_answer_goes_on_at_the_next_start(tmp_path: Path) -> None:
     with serving(a_model_server()) as model:
-        chat = {"chat_base_url": f"{model}/v1", "chat_model": "stub", "enable_rewrite": False}
+        chat = {
+            "chat_base_url": f"{model}/v1",
+            "chat_model": "stub",
+            "suggestions_enabled": False,
+            "enable_rewrite": False,
+        }
         closing = running(tmp_path, **chat)
         url = closing.__enter__()
         with a_client(url) as client:

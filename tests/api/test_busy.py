@@ -30,7 +30,7 @@ LONG = {"zh": "请慢慢回答。 slowly: 1000", "en": "Take your time. slowly: 
 def client(tmp_path_factory: pytest.TempPathFactory) -> Generator[httpx.Client]:
     folder: Path = tmp_path_factory.mktemp("data")
     with serving(a_model_server()) as model:
-        chat = {"chat_base_url": f"{model}/v1", "chat_model": "stub"}
+        chat = {"chat_base_url": f"{model}/v1", "chat_model": "stub", "suggestions_enabled": False}
         with running(folder, **chat, enable_rewrite=False) as url, a_client(url) as client:
             yield client
 

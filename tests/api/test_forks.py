@@ -71,7 +71,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(model: str, folder: Path) -> Generator[httpx.Client]:
-    settings = {"chat_base_url": f"{model}/v1", "chat_model": "stub", "enable_rewrite": False}
+    settings = {
+        "chat_base_url": f"{model}/v1",
+        "chat_model": "stub",
+        "suggestions_enabled": False,
+        "enable_rewrite": False,
+    }
     with running(folder, **settings) as url, a_client(url) as client:
         yield client
 
@@ -214,7 +219,7 @@ def test_a_model_that_is_not_there_is_refused_with_those_that_are(client: httpx.
         ({"state": {"hits": [{"chunk_id": "x"}]}}, "bad_state", "0.kb_id"),
         ({"state": {"intent": "寒暄"}}, "bad_state", "intent"),
         ({"state": {"timings": {}}}, "bad_state", "timings"),
-        ({"from": "重排"}, "bad_stage", "load_history, understand_query"),
+        ({"from": "重排"}, "bad_stage", "load_history, match_ready_answer"),
     ],
 )
 def test_a_change_that_is_not_possible_is_named_and_nothing_is_stored(

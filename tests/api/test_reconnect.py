@@ -25,7 +25,12 @@ from ..stub_model import a_model_server
 
 
 def with_model(url: str) -> dict[str, Any]:
-    return {"chat_base_url": f"{url}/v1", "chat_model": "stub", "enable_rewrite": False}
+    return {
+        "chat_base_url": f"{url}/v1",
+        "chat_model": "stub",
+        "suggestions_enabled": False,
+        "enable_rewrite": False,
+    }
 
 
 def begin(client: httpx.Client, session: str, query: str) -> dict[str, Any]:

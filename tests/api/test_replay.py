@@ -57,7 +57,12 @@ def model(model_calls: list[str]) -> Generator[str]:
 
 
 def with_model(model: str) -> dict[str, Any]:
-    return {"chat_base_url": f"{model}/v1", "chat_model": "stub", "enable_rewrite": False}
+    return {
+        "chat_base_url": f"{model}/v1",
+        "chat_model": "stub",
+        "suggestions_enabled": False,
+        "enable_rewrite": False,
+    }
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,12 @@ from ..running import API, a_client, a_session, answer_of, data, follow, objects
 def world(tmp_path: Path) -> Generator[tuple[DictatedModel, str]]:
     """A model that speaks when told to, and the address of a server that asks it."""
     with a_dictated_model() as (model, model_url):
-        chat = {"chat_base_url": f"{model_url}/v1", "chat_model": "stub", "enable_rewrite": False}
+        chat = {
+            "chat_base_url": f"{model_url}/v1",
+            "chat_model": "stub",
+            "suggestions_enabled": False,
+            "enable_rewrite": False,
+        }
         with running(tmp_path, **chat) as url:
             yield model, url
 

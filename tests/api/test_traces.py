@@ -50,7 +50,12 @@ def model() -> Generator[str]:
 
 @pytest.fixture(scope="module")
 def client(folder: Path, model: str) -> Generator[httpx.Client]:
-    configured = {"chat_base_url": f"{model}/v1", "chat_model": "stub", "chat_api_key": KEY}
+    configured = {
+        "chat_base_url": f"{model}/v1",
+        "chat_model": "stub",
+        "suggestions_enabled": False,
+        "chat_api_key": KEY,
+    }
     with running(folder, **configured) as url, a_client(url) as client:
         yield client
 

@@ -269,7 +269,11 @@ async def test_a_thread_that_a_killed_fork_has_left_goes_too(tmp_path: Path) -> 
 async def test_an_answer_in_progress_that_has_read_it_is_stopped_and_emptied(tmp_path: Path) -> None:
     with serving(a_model_server()) as model:
         async with filled(
-            tmp_path, chat_base_url=f"{model}/v1", chat_model="stub", enable_rewrite=False
+            tmp_path,
+            chat_base_url=f"{model}/v1",
+            chat_model="stub",
+            enable_rewrite=False,
+            suggestions_enabled=False,
         ) as world:
             asked = await world.start(await world.a_session(), f"{ZH} wait: 紫藤 wisteria")
             other = await world.start(await world.a_session(world.kbs[1]), f"{LEAVE} wait: 十二 twelve")
@@ -285,7 +289,11 @@ async def test_an_answer_in_progress_that_has_read_it_is_stopped_and_emptied(tmp
 async def test_a_question_that_waits_in_line_is_answered_without_it(tmp_path: Path) -> None:
     with serving(a_model_server()) as model:
         async with filled(
-            tmp_path, chat_base_url=f"{model}/v1", chat_model="stub", enable_rewrite=False
+            tmp_path,
+            chat_base_url=f"{model}/v1",
+            chat_model="stub",
+            enable_rewrite=False,
+            suggestions_enabled=False,
         ) as world:
             session = await world.a_session()
             first = await world.start(session, f"{ZH} wait: 紫藤 wisteria")
@@ -307,7 +315,11 @@ async def test_an_erased_session_leaves_nothing_of_itself(tmp_path: Path) -> Non
     asked_for = "秘密花园的园丁 the gardener of the secret garden"
     with serving(a_model_server()) as model:
         async with filled(
-            tmp_path, chat_base_url=f"{model}/v1", chat_model="stub", enable_rewrite=False
+            tmp_path,
+            chat_base_url=f"{model}/v1",
+            chat_model="stub",
+            enable_rewrite=False,
+            suggestions_enabled=False,
         ) as world:
             session, other = await world.a_session(), await world.a_session()
             ended = await world.ask(session, f"{asked_for} say: 紫藤 wisteria")

@@ -36,7 +36,7 @@ def with_model(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
     folder = tmp_path_factory.mktemp("modelled")
     model = a_model_server()
     with serving(model) as model_url:
-        settings = {"chat_base_url": f"{model_url}/v1", "chat_model": "stub"}
+        settings = {"chat_base_url": f"{model_url}/v1", "chat_model": "stub", "suggestions_enabled": False}
         with running(folder, **settings) as url, a_client(url) as client:
             a_kb(client, "文档", [("员工手册.md", HANDBOOK), ("LS-200.md", MANUAL)])
             yield folder

@@ -91,7 +91,12 @@ def test_a_chat_model_may_order_the_passages(tmp_path: Path) -> None:
     from ..models.servers import streamed
 
     with replying(streamed("[2] > [1]")) as served:
-        given = {"chat_base_url": served.url, "chat_model": "stub", "rerank": "llm"}
+        given = {
+            "chat_base_url": served.url,
+            "chat_model": "stub",
+            "rerank": "llm",
+            "suggestions_enabled": False,
+        }
         with a_server(tmp_path, **given) as (client, kb):
             found = ranked(client, kb, "年假")
     assert len(found) == 2

@@ -25,6 +25,7 @@ QUESTION = "年休假 slowly: 120"
 def a_server(folder: Path, model: str) -> Generator[tuple[subprocess.Popen[str], httpx.Client]]:
     environment = os.environ | {
         "HEADRACE_CHAT_BASE_URL": f"{model}/v1",
+        "HEADRACE_SUGGESTIONS_ENABLED": "false",
         "HEADRACE_CHAT_MODEL": "stub",
         "HEADRACE_ENABLE_REWRITE": "false",
     }

@@ -25,7 +25,12 @@ FINDS_SOMETHING = "年休假 "  # in front of what the stand-in for a model is t
 
 
 def with_model(model: str) -> dict[str, Any]:
-    return {"chat_base_url": f"{model}/v1", "chat_model": "stub", "enable_rewrite": False}
+    return {
+        "chat_base_url": f"{model}/v1",
+        "chat_model": "stub",
+        "suggestions_enabled": False,
+        "enable_rewrite": False,
+    }
 
 
 def words(count: int) -> str:

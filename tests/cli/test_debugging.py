@@ -134,7 +134,7 @@ def test_what_quoted_an_erased_document_is_gone_and_said_to_be(
 
 def test_caches_are_cleared(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert set(report_of(*data, "cache", "clear")["cleared"]) == {
-        *("queries", "embeddings", "rerank", "understanding")
+        *("queries", "embeddings", "rerank", "understanding", "answers")
     }
     assert main([*data, "cache", "clear"]) == 0
     assert capsys.readouterr().out == "Nothing was kept.\n"

@@ -28,10 +28,11 @@ from ..checkpoints.toys import an_asked
 from ..dictated_model import a_dictated_model
 from ..running import API, a_client, a_session, answer_of, data, follow, objects, running
 
-PIECES = 50_000  # of a model's longest answer; an event of each is a quarter of a KB
+PIECES = 10_000  # an event of each is a fifth of a KB
 PIECE = "水从渠 in"
-# What the kernel holds for a socket: net.ipv4.tcp_wmem ends at 4 MB; the reader's own buffer is small here.
-KERNEL_BYTES = 6 * 1024 * 1024
+# What the kernel holds for a socket, where both sides have asked for small buffers.
+SEND_BUFFER = 64 * 1024
+KERNEL_BYTES = 1024 * 1024
 
 
 class Handed:
@@ -55,6 +56,7 @@ class Handed:
 def counting(folder: Path, **settings: Any) -> Generator[tuple[str, Counter[str]]]:
     handed = Counter[str]()
     with closing(bind("127.0.0.1", 0)) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)  # inherited by its connections
         url = url_of("127.0.0.1", sock.getsockname()[1])
         app = create_app(load_settings(data=folder, **settings), url=url)
         app.add_middleware(Handed, count=handed)

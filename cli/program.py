@@ -23,6 +23,7 @@ from . import (
     runs,
     search,
     serve,
+    sessions,
     tags,
     trace,
     upkeep,
@@ -34,7 +35,7 @@ from .output import FAILED, INTERRUPTED, WRONG_USE, WrongUse, print_json, tell
 GROUPS = (
     *(serve, ingest, ask, search),
     *(kb, faq, tags, chunks),
-    *(runs, trace, replay, fork, diff, upkeep),
+    *(sessions, runs, trace, replay, fork, diff, upkeep),
     *(evaluate, models, prompts, doctor),
 )
 

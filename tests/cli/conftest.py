@@ -25,7 +25,7 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(tmp_path_factory: pytest.TempPathFactory, papers: Path) -> Generator[Path]:
     """A data folder that a running server owns, with one knowledge base."""
     folder = tmp_path_factory.mktemp("data")
-    with running(folder):
+    with running(folder, message_search=True):
         assert main(["ingest", str(papers), "--kb", "文档", "--data", str(folder)]) == 0
         yield folder
 

@@ -55,12 +55,15 @@ async def delete_session(request: Request[Shared]) -> Response:
 async def delete_sessions(request: Request[Shared]) -> Response:
     """Those that are gone already are no reason to keep the others."""
     stack, body = stack_of(request), await parse(request, DeleteSessions)
-    deleted = 0
+    deleted, busy = 0, list[str]()
     for session_id in dict.fromkeys(body.ids):
         with suppress(NotFound):
-            await _delete(stack, session_id)
-            deleted += 1
-    return success({"deleted": deleted})
+            try:
+                await _delete(stack, session_id)
+                deleted += 1
+            except Conflict:  # what goes on there has not ended in time
+                busy.append(session_id)
+    return success({"deleted": deleted, "busy": busy})
 
 
 async def _delete(stack: Stack, session_id: str) -> None:

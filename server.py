@@ -59,6 +59,7 @@ from .stores.chroma import ChromaVectors
 from .stores.files import OriginalFiles
 from .stores.passages import RunPassages
 from .stores.tantivy import TantivyKeywords
+from .text.proposals import further_questions, title
 from .text.tokens import Tokens
 
 logger = logging.getLogger(__name__)
@@ -184,7 +185,10 @@ def _beside(
     def own(asked: Asked) -> PromptLibrary:
         return prompts.changed(asked.get("prompts") or {})
 
-    return Beside(journal, events, model, own, tokens.content) if model else None
+    def questions(said: str, asked: str) -> list[str]:
+        return further_questions(said, asked=asked, content=tokens.content)
+
+    return Beside(journal, events, model, own, questions, title) if model else None
 
 
 def create_app(settings: Settings, *, url: str | None = None, collecting: bool = True) -> Starlette:

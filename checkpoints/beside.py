@@ -12,7 +12,6 @@ from typing import Any, cast
 from ..context import ChatMessage, ChatModel, ChatOptions, ChatPrompt, Prompts
 from ..errors import HeadraceError, NotFound
 from ..state import Asked
-from ..text.proposals import further_questions, title
 from .event_rows import Event, insert_event, read_last, to_body
 from .events import EventLog
 from .journal import Journal, JournalClosed
@@ -40,7 +39,8 @@ class Beside:
         events: EventLog,
         model: ChatModel,
         prompts: Callable[[Asked], Prompts],
-        content: Callable[[str], Sequence[str]],
+        read_questions: Callable[[str, str], Sequence[str]],
+        read_title: Callable[[str], str],
         *,
         latest_s: float = LATEST_S,
     ) -> None:
@@ -48,7 +48,8 @@ class Beside:
         self._events = events
         self._model = model
         self._prompts = prompts
-        self._content = content
+        self._read_questions = read_questions  # of what was said, and what had been asked
+        self._read_title = read_title
         self._latest_s = latest_s
 
     async def accompany(self, asked: Asked, over: "asyncio.Future[None]") -> None:
@@ -93,7 +94,7 @@ class Beside:
             return None
         query = asked["query"][:QUESTION_CHARACTERS]
         said = await self._said(asked, "suggest_questions", query=query, contexts="\n\n".join(contexts))
-        questions = further_questions(said, asked=asked["query"], content=self._content)
+        questions = self._read_questions(said, asked["query"])
         return partial(_tell_questions, run_id=asked["run_id"], questions=questions) if questions else None
 
     async def _title(self, asked: Asked) -> _Work | None:
@@ -105,7 +106,7 @@ class Beside:
             said = await self._said(
                 asked, "generate_session_title", query=asked["query"][:QUESTION_CHARACTERS]
             )
-            if made := title(said):
+            if made := self._read_title(said):
                 return partial(_tell_title, run_id=asked["run_id"], title=made, lent=lent)
         return None
 

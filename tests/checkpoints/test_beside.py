@@ -13,6 +13,7 @@ from headrace.checkpoints.events import Event
 from headrace.checkpoints.runs import Runs
 from headrace.context import ChatOptions, ChatPiece, ChatPrompt
 from headrace.errors import DependencyFailed
+from headrace.text.proposals import further_questions, title
 from headrace.text.tokens import Tokens
 
 from ..fakes import PROMPTS, ScriptedChat
@@ -49,8 +50,10 @@ class Proposing(ScriptedChat):
 async def accompanied(folder: Path, chat: Proposing, *, latest_s: float = 3.0) -> AsyncGenerator[Library]:
     class Accompanied(Runs):
         def __init__(self, journal: Any, events: Any, *rest: Any, **named: Any) -> None:
-            content = Tokens().content
-            beside = Beside(journal, events, chat, lambda asked: PROMPTS, content, latest_s=latest_s)
+            def questions(said: str, asked: str) -> list[str]:
+                return further_questions(said, asked=asked, content=Tokens().content)
+
+            beside = Beside(journal, events, chat, lambda asked: PROMPTS, questions, title, latest_s=latest_s)
             super().__init__(journal, events, *rest, beside=beside, **named)
 
     async with a_library(folder, runs_type=Accompanied) as library:

@@ -127,6 +127,10 @@ class Catalogue(Protocol):
 class SearchCatalogue(Catalogue, Protocol):
     """What a search reads besides. Unknown ids are left out."""
 
+    async def kbs_of(self, tenant_id: str) -> Sequence[KnowledgeBase]:
+        """All of a tenant, oldest first."""
+        ...
+
     async def indexed_chunks(self, entry_ids: Sequence[str]) -> Mapping[str, Chunk]:
         """Chunks by the id they have in the indexes (`Chunk.indexed_as`)."""
         ...

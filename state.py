@@ -79,6 +79,14 @@ class ReadyAnswer(TypedDict):
     question: str  # the one that it answers, cut to 200 characters
 
 
+class KbChoice(TypedDict):
+    """A knowledge base that was chosen for a question, and how sure that is, on [0,1]."""
+
+    id: str
+    name: str
+    score: float
+
+
 class Turn(TypedDict):
     """One finished question and answer of the session; `references` are hits of that answer."""
 
@@ -206,6 +214,8 @@ class RagState(Ask):
     intent: NotRequired[Intent]  # understand_query
     uses_history: NotRequired[bool]  # understand_query
     translations: NotRequired[dict[str, str]]  # understand_query: the rewrite in other languages, by language
+    chosen_kb_ids: NotRequired[list[str]]  # choose_kbs
+    kb_choice: NotRequired[list[KbChoice]]  # choose_kbs: the same with names and scores
     variants: NotRequired[list[str]]  # search_chunks: other words that it looked for too
     chunk_hits: NotRequired[list[Hit]]  # search_chunks
     hits: NotRequired[list[Hit]]  # collect_results
@@ -241,6 +251,8 @@ class Update(TypedDict, total=False):
     intent: Intent
     uses_history: bool
     translations: dict[str, str]
+    chosen_kb_ids: list[str]
+    kb_choice: list[KbChoice]
     variants: list[str]
     chunk_hits: list[Hit]
     hits: list[Hit]

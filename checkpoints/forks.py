@@ -215,6 +215,7 @@ def _thread(run_id: str) -> RunnableConfig:
 def _changed(asked: Asked, fork: Fork) -> Asked:
     changed: Any = {
         **asked,
+        "answer_cache_enabled": False,  # it is there to be run
         **fork.settings,
         "prompts": {**(asked.get("prompts") or {}), **fork.prompts},
         # `user_message_id` stays: it says which turns of the session came before the question.

@@ -1,7 +1,7 @@
 """The graph, in the order of the diagram in the README.
 
 load_history -> match_ready_answer -> answer_from_faq | answer_from_cache
--> understand_query -> search_chunks -> collect_results -> rerank -> boost_wiki
+-> understand_query -> choose_kbs -> search_chunks -> collect_results -> rerank -> boost_wiki
 -> merge_chunks -> filter_top_k -> assemble_context -> emit_references -> generate_answer | fallback
 -> finalize
 """
@@ -13,6 +13,7 @@ from ..nodes.answer_from_cache import answer_from_cache
 from ..nodes.answer_from_faq import answer_from_faq
 from ..nodes.assemble_context import assemble_context
 from ..nodes.boost_wiki import boost_wiki
+from ..nodes.choose_kbs import choose_kbs
 from ..nodes.collect_results import collect_results
 from ..nodes.emit_references import emit_references
 from ..nodes.fallback import fallback
@@ -26,7 +27,7 @@ from ..nodes.rerank import rerank
 from ..nodes.search_chunks import search_chunks
 from ..nodes.understand_query import understand_query
 from ..state import Ask, RagState
-from .routes import route_evidence, route_intent, route_ready, route_results, route_scope
+from .routes import route_choice, route_evidence, route_intent, route_ready, route_results, route_scope
 
 
 def build() -> StateGraph[RagState, Context, Ask, RagState]:
@@ -38,6 +39,7 @@ def build() -> StateGraph[RagState, Context, Ask, RagState]:
     graph.add_node("answer_from_faq", answer_from_faq)
     graph.add_node("answer_from_cache", answer_from_cache)
     graph.add_node("understand_query", understand_query)
+    graph.add_node("choose_kbs", choose_kbs)
     graph.add_node("search_chunks", search_chunks)
     graph.add_node("collect_results", collect_results)
     graph.add_node("rerank", rerank)
@@ -56,6 +58,7 @@ def build() -> StateGraph[RagState, Context, Ask, RagState]:
     graph.add_edge("answer_from_faq", "finalize")
     graph.add_edge("answer_from_cache", "finalize")
     graph.add_conditional_edges("understand_query", route_intent)
+    graph.add_conditional_edges("choose_kbs", route_choice)
     graph.add_edge("search_chunks", "collect_results")
     graph.add_conditional_edges("collect_results", route_results)
     graph.add_conditional_edges("rerank", route_evidence)

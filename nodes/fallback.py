@@ -14,9 +14,10 @@ from .stage import stage
 
 @stage
 async def fallback(state: RagState, runtime: Runtime[Context]) -> Update:
-    context = runtime.context
+    context, teller = runtime.context, Teller(runtime.context.emit)
+    if state.get("chosen_kb_ids") == []:  # nothing was searched
+        return _unchosen(state["request"], context, teller)
     context.emit.close_call("knowledge_search", {"hits": 0, "knowledge_bases": 0})
-    teller = Teller(context.emit)
     if state["request"]["fallback_strategy"] == "model" and context.chat.generates:
         return await _in_own_words(state["request"], context, teller)
     return _fixed(state["request"], context, teller)
@@ -47,6 +48,12 @@ def fallback_prompt(asked: Asked, prompts: Prompts) -> ChatPrompt:
         language=language,
         intent="fallback",
     )
+
+
+def _unchosen(asked: Asked, context: Context, teller: Teller) -> Update:
+    sentence = context.prompts.text("fallback", "unchosen", language=asked["language"])
+    teller.tell([("answer", sentence)])
+    return {"answer": sentence, "fell_back": True}
 
 
 def _fixed(asked: Asked, context: Context, teller: Teller) -> Update:

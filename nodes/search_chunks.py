@@ -1,5 +1,7 @@
 """Candidates for the answer from every knowledge base in scope."""
 
+from typing import Any
+
 from langgraph.runtime import Runtime
 
 from ..context import Context
@@ -15,9 +17,12 @@ from .stage import stage
 async def search_chunks(state: RagState, runtime: Runtime[Context]) -> Update:
     context, asked = runtime.context, state["request"]
     query = state.get("rewritten_query") or asked["query"]
-    # Closed by filter_top_k or fallback: the window shows the reader the whole search, not one stage.
-    context.emit.open_call("knowledge_search", {"query": query, "knowledge_bases": len(asked["kb_ids"])})
-    search = search_for(asked, query, state.get("translations"))
+    kb_ids = state.get("chosen_kb_ids", asked["kb_ids"])
+    told: dict[str, Any] = {"query": query, "knowledge_bases": len(kb_ids)}
+    context.emit.open_call(
+        "knowledge_search", told | ({"chosen": chosen} if (chosen := state.get("kb_choice")) else {})
+    )
+    search = search_for({**asked, "kb_ids": kb_ids}, query, state.get("translations"))
     found = await cached_search(context, search, tenant_id=asked["tenant_id"])
     warnings = [warn(context.emit, "search_chunks", error.code, error.message) for error in found.failures]
     update: Update = {

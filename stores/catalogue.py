@@ -193,6 +193,12 @@ class SqliteCatalogue(FaqTables, TagTables):
         )
         return [to_kb(row) for row in rows], await self._count(f"from knowledge_bases {where}", *given)
 
+    async def kbs_of(self, tenant_id: str) -> list[KnowledgeBase]:
+        """All of a tenant, oldest first."""
+        return [
+            to_kb(row) for row in await self._rows(f"{KB_ROWS} where tenant_id = ? order by id", tenant_id)
+        ]
+
     async def update_kb(
         self,
         kb_id: str,

@@ -257,6 +257,9 @@ class MemoryCatalogue:
     async def faq_entries(self, ids: Sequence[str]) -> Mapping[str, FaqEntry]:
         return {id: self.all_entries[id] for id in ids if id in self.all_entries}
 
+    async def kbs_of(self, tenant_id: str) -> Sequence[KnowledgeBase]:
+        return [kb for kb in self.all_kbs.values() if kb.tenant_id == tenant_id]
+
     async def faq_questions(self, kb_id: str, signatures: Sequence[str]) -> Mapping[str, str]:
         return {
             mark: entry.id

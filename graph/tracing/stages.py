@@ -22,6 +22,8 @@ SMALL = frozenset(
         "intent",
         "uses_history",
         "translations",
+        "chosen_kb_ids",
+        "kb_choice",
         "variants",
         "rerank_verdict",
         "wiki_boosted",
@@ -63,8 +65,11 @@ PARTS: Mapping[str, Part] = {
         reads=("request", "history", "answer_scope"),
         writes=("intent", "rewritten_query", "uses_history", "translations", "cached", "ready_answer"),
     ),
+    "choose_kbs": Part(reads=_QUESTION, writes=("chosen_kb_ids", "kb_choice")),
     "search_chunks": Part(
-        reads=(*_QUESTION, "translations"), writes=("chunk_hits", "variants", "cached"), hits_out="chunk_hits"
+        reads=(*_QUESTION, "translations", "chosen_kb_ids", "kb_choice"),
+        writes=("chunk_hits", "variants", "cached"),
+        hits_out="chunk_hits",
     ),
     "collect_results": Part(reads=("chunk_hits",), writes=("hits",), hits_in="chunk_hits", hits_out="hits"),
     "rerank": Part(
@@ -92,7 +97,9 @@ PARTS: Mapping[str, Part] = {
     "generate_answer": Part(
         reads=_PROMPT, writes=("answer", "thinking", "usage", "model", "declined"), hits_in="selected"
     ),
-    "fallback": Part(reads=("request",), writes=("fell_back", "answer", "usage", "model", "declined")),
+    "fallback": Part(
+        reads=("request", "chosen_kb_ids"), writes=("fell_back", "answer", "usage", "model", "declined")
+    ),
     "finalize": Part(
         reads=(
             *("request", "rewritten_query", "answer_scope", "ready_answer", "uses_history", "warnings"),

@@ -23,6 +23,7 @@ async def answer_scope(asked: Asked, context: Context) -> str | None:
     The versions of the knowledge bases are part of it: they rise with every change of their content.
     """
     given = bool(asked["quoted_context"] or asked.get("images") or asked.get("attachments"))
+    given = given or not asked["kb_ids"]  # what is searched is not known yet
     if context.answers is None or given or not asked.get("answer_cache_enabled", False):
         return None
     kbs = await context.catalogue.kbs(asked["kb_ids"])

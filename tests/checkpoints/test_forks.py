@@ -28,8 +28,8 @@ pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).resolve().parents[2]
 BEFORE_RERANK = ["load_history", "match_ready_answer", "understand_query", "search_chunks", "collect_results"]
 ALL = [*build().nodes]
-OTHER_ENDS = ("fallback", "answer_from_faq", "answer_from_cache")
-ANSWERED = [stage for stage in ALL if stage not in OTHER_ENDS]
+ASIDE = ("fallback", "answer_from_faq", "answer_from_cache", "choose_kbs")
+ANSWERED = [stage for stage in ALL if stage not in ASIDE]
 
 
 async def fork(library: Library, run_id: str, stage: str, **changes: Any) -> Forked:

@@ -90,8 +90,8 @@ class Watched(dict[str, Any]):
         raise AssertionError("a node that reads everything cannot be told from one that reads nothing")
 
 
-# Where an answer may come from instead of passages and a model.
-OTHER_ENDS = {"fallback", "answer_from_faq", "answer_from_cache"}
+# Stages aside of the way that most questions go.
+ASIDE = {"fallback", "answer_from_faq", "answer_from_cache", "choose_kbs"}
 
 
 async def test_the_table_of_stages_is_in_the_order_of_the_graph() -> None:
@@ -126,7 +126,7 @@ async def test_the_table_of_stages_is_what_the_nodes_read_and_write(request_part
 
 async def test_stages_stand_in_the_order_they_ran_with_times_and_hits() -> None:
     trace = await traced((await a_world()).context(), "差旅报销标准")
-    assert names(trace) == [name for name in PARTS if name not in OTHER_ENDS]
+    assert names(trace) == [name for name in PARTS if name not in ASIDE]
     collected = stage(trace, "collect_results")
     assert (collected["hits_in"], collected["hits_out"]) == (3, 2)
     assert collected["departures"] == {"same_text": 1}
@@ -163,7 +163,7 @@ async def test_a_question_without_evidence_goes_by_the_fallback() -> None:
 async def test_a_run_on_its_way_shows_what_it_did_so_far() -> None:
     run = await recorded((await a_world()).context(), "差旅报销", steps=5)
     trace = build_trace(run)
-    assert names(trace) == [name for name in PARTS if name not in OTHER_ENDS][:6]
+    assert names(trace) == [name for name in PARTS if name not in ASIDE][:6]
     last = trace["stages"][-1]
     assert (last["stage"], last["progress"], last["duration_ms"]) == ("rerank", "running", None)
     assert (last["hits_in"], last["hits_out"], last["writes"]) == (2, None, [])
@@ -224,7 +224,7 @@ async def a_fork(fork_stage: str, led_by: str, **request: Any) -> Any:
 async def test_what_a_fork_did_not_run_itself_is_inherited(fork_stage: str, led_by: str) -> None:
     fork = await a_fork(fork_stage, led_by)
     trace = build_trace(replace(fork, origins=[Origin(kept="all", fork_stage=None)]))
-    path = [name for name in PARTS if name not in OTHER_ENDS]
+    path = [name for name in PARTS if name not in ASIDE]
     assert names(trace) == path
     inherited = [one["stage"] for one in trace["stages"] if one["inherited"]]
     assert inherited == path[: path.index(fork_stage)]

@@ -15,19 +15,42 @@ export function questionElement(text, { erased = false } = {}) {
   return h("article", { class: "question" }, h("h3", { class: "hidden" }, t("answer.you")), bubble);
 }
 
+/** The field in which a question is written otherwise. `onSend(text)`, `onCancel()`. */
+export function questionEditor(text, { onSend, onCancel }) {
+  const area = h("textarea", { rows: "2", maxlength: "10000", dir: "auto", "aria-label": t("ask.edit") });
+  area.value = text;
+  const form = h(
+    "form",
+    { class: "question-editor" },
+    area,
+    h("button", { type: "submit", class: "primary" }, t("ask.edit.send")),
+    h("button", { type: "button", class: "quiet", on: { click: onCancel } }, t("dialog.cancel")),
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (area.value.trim()) onSend(area.value.trim());
+  });
+  form.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !event.isComposing) onCancel();
+  });
+  return form;
+}
+
 /**
  * The place of one answer.
  * `onSources(view, citations, citation|null, opener)`: a citation or the list of sources is wanted.
  * `onAsk(text)`: a suggested question is chosen. `onRetry()`: the question shall be asked again.
+ * `onAnew()`: it shall be answered anew, `onEdit()`: with another question. `onRate(feedback|null)`: what somebody thinks of it.
  * `onWhy(runId)`: the record of its run is wanted. `onDequeue()`: it shall not wait in line any longer.
  */
 export class Answer {
   #view = null;
   #citations = [];
   #connection = "open";
+  #last = false;
   #parts;
 
-  constructor({ onSources, onAsk, onRetry, onWhy, onDequeue }) {
+  constructor({ onSources, onAsk, onRetry, onAnew, onEdit, onRate, onWhy, onDequeue }) {
     const parts = {
       progress: h("summary", { class: "progress" }),
       steps: h("ul", { class: "steps" }),
@@ -40,6 +63,10 @@ export class Answer {
       copy: h("button", { type: "button", class: "quiet" }),
       why: h("button", { type: "button", class: "quiet why-button", "aria-haspopup": "dialog" }),
       retry: h("button", { type: "button", class: "quiet" }),
+      anew: h("button", { type: "button", class: "quiet anew" }),
+      edit: h("button", { type: "button", class: "quiet edit" }),
+      up: h("button", { type: "button", class: "quiet thumb", data: { thumb: "up" } }, "👍"),
+      down: h("button", { type: "button", class: "quiet thumb", data: { thumb: "down" } }, "👎"),
       dequeue: h("button", { type: "button", class: "quiet dequeue" }),
       took: h("span", { class: "took" }),
       suggestions: h("div", { class: "suggestions" }),
@@ -48,8 +75,10 @@ export class Answer {
     parts.thinkingTitle = h("summary", {});
     parts.thinking = h("details", { class: "thinking" }, parts.thinkingTitle, parts.thought);
     parts.heading = h("h3", { class: "hidden" });
-    const buttons = [parts.sources, parts.why, parts.copy, parts.retry, parts.dequeue];
+    const buttons = [parts.sources, parts.why, parts.copy, parts.retry, parts.anew, parts.edit, parts.up, parts.down, parts.dequeue];
     parts.actions = h("div", { class: "actions" }, ...buttons, parts.took);
+    parts.reason = h("input", { type: "text", class: "reason", maxlength: "2000", autocomplete: "off" });
+    parts.why_not = h("form", { class: "why-not", hidden: true }, parts.reason, h("button", { type: "submit", class: "quiet" }));
     this.#parts = parts;
     this.element = h(
       "article",
@@ -62,6 +91,7 @@ export class Answer {
       parts.note,
       parts.warnings,
       parts.actions,
+      parts.why_not,
       parts.suggestions,
     );
     parts.body.addEventListener("click", (event) => {
@@ -75,9 +105,36 @@ export class Answer {
     parts.why.addEventListener("click", () => onWhy(this.#view.runId));
     parts.retry.addEventListener("click", onRetry);
     parts.dequeue.addEventListener("click", onDequeue);
+    parts.anew.addEventListener("click", onAnew);
+    parts.edit.addEventListener("click", onEdit);
+    this.#listenToRatings(onRate);
     parts.suggestions.addEventListener("click", (event) => {
       if (event.target.matches("button")) onAsk(event.target.textContent);
     });
+  }
+
+  #listenToRatings(onRate) {
+    const { up, down, why_not: form, reason } = this.#parts;
+    for (const button of [up, down]) {
+      button.addEventListener("click", () => {
+        const { thumb } = button.dataset;
+        const takesBack = this.#view.feedback?.thumb === thumb;
+        form.hidden = takesBack || thumb === "up";
+        onRate(takesBack ? null : { thumb });
+        if (!form.hidden) reason.focus();
+      });
+    }
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      form.hidden = true;
+      onRate({ thumb: "down", reason: reason.value.trim() });
+    });
+  }
+
+  /** Only the last answer of a conversation can be given anew. */
+  set last(last) {
+    this.#last = last;
+    if (this.#view) this.show(this.#view);
   }
 
   /** `connection` is "open" or "lost". Draws again in the current language too. */
@@ -136,8 +193,10 @@ export class Answer {
   #showNote(view, text) {
     const { verdict, note, warnings } = this.#parts;
     const none = ["declined", "fallback"].includes(view.outcome);
-    verdict.hidden = !none;
-    verdict.textContent = none ? t(`answer.${view.outcome}`) : "";
+    const ready = ["cached", "faq"].includes(view.outcome);
+    verdict.hidden = !none && !ready;
+    verdict.classList.toggle("ready", ready);
+    verdict.textContent = none || ready ? t(`answer.${view.outcome}`) : "";
     const { kind, content } = noteOf(view, text);
     note.hidden = !content;
     note.dataset.kind = kind;
@@ -149,7 +208,7 @@ export class Answer {
   }
 
   #showActions(view, text, running) {
-    const { actions, sources, why, copy, retry, dequeue, suggestions } = this.#parts;
+    const { actions, sources, why, copy, retry, anew, edit, dequeue, suggestions } = this.#parts;
     sources.hidden = !view.references.length;
     sources.textContent = t("answer.sources", { n: view.references.length });
     copy.hidden = running || !text;
@@ -158,6 +217,11 @@ export class Answer {
     why.textContent = t("why.open");
     retry.hidden = !["failed", "stopped"].includes(view.status) || Boolean(view.erasedAt);
     retry.textContent = t("ask.again");
+    anew.hidden = !this.#last || running || view.status !== "complete" || Boolean(view.erasedAt);
+    anew.textContent = t("answer.anew");
+    edit.hidden = !this.#last || running || view.status === "waiting" || Boolean(view.erasedAt);
+    edit.textContent = t("ask.edit");
+    this.#showRatings(view, text, running);
     dequeue.hidden = !view.queued || !view.messageId;
     dequeue.textContent = t("answer.dequeue");
     actions.hidden = running && sources.hidden;
@@ -166,6 +230,19 @@ export class Answer {
       h("p", {}, t("answer.suggestions")),
       ...view.suggestions.map((line) => h("button", { type: "button", class: "quiet" }, line)),
     );
+  }
+
+  #showRatings(view, text, running) {
+    const { up, down, why_not: form, reason } = this.#parts;
+    for (const [button, thumb] of [[up, "up"], [down, "down"]]) {
+      button.hidden = running || !text || !view.messageId;
+      button.setAttribute("aria-label", t(`answer.thumb.${thumb}`));
+      button.setAttribute("aria-pressed", String(view.feedback?.thumb === thumb));
+      button.title = thumb === view.feedback?.thumb && view.feedback.reason ? view.feedback.reason : t(`answer.thumb.${thumb}`);
+    }
+    reason.placeholder = t("answer.reason");
+    reason.setAttribute("aria-label", t("answer.reason"));
+    form.lastElementChild.textContent = t("answer.reason.send");
   }
 
   async #copy() {
@@ -208,6 +285,8 @@ function stepFacts(step) {
     facts.push(t("step.rewritten", { text: rewritten }));
   }
   // What was searched; the result counts only where something was found.
+  const chosen = step.data.arguments?.chosen;
+  if (Array.isArray(chosen) && chosen.length) facts.push(t("step.chosen", { names: chosen.map((kb) => kb.name).join(", ") }));
   const kbs = size(step.data.arguments?.knowledge_bases ?? fact(step, "knowledge_bases"));
   if (kbs !== null) facts.push(count("step.kbs", kbs));
   const hits = size(fact(step, "hits"));

@@ -104,6 +104,16 @@ export const ask = (session, { query, kbIds, tagIds, requestId, onBusy }, signal
     },
     signal,
   });
+/** Asks the last question of a session anew, edited where `query` is given. */
+export const regenerate = (session, { query, requestId }, signal) =>
+  events(`/sessions/${id(session)}/regenerate`, {
+    method: "POST",
+    body: { request_id: requestId, ...(query && { query }) },
+    signal,
+  });
+/** @param {{thumb: "up"|"down", reason?: string}|null} feedback null takes it back */
+export const rate = (message, feedback) =>
+  data(`/messages/${id(message)}/feedback`, feedback ? { method: "POST", body: feedback } : { method: "DELETE" });
 export const continueStream = (session, message, after, signal) =>
   events(`/sessions/continue-stream/${id(session)}?message_id=${id(message)}&after=${after}`, { signal });
 export const stop = (session, message) =>

@@ -5,7 +5,7 @@
  * questions may wait. What happens to a waiting one is told by its own events when its turn has come.
  */
 
-import { Answer, questionElement } from "./answer.js";
+import { Answer, questionEditor, questionElement } from "./answer.js";
 import * as api from "./api.js";
 import { oncePerFrame } from "./dom.js";
 import { follow } from "./follow.js";
@@ -22,6 +22,7 @@ export class Conversation {
   #hooks;
   #session = null;
   #answers = new Set();
+  #questions = new WeakMap(); // what each answer answers
   #live = null; // {answer, view, connection, controller}: the answer being written
   #line = []; // {answer, view}: what waits for it, in order
   #left = new AbortController(); // aborted when the conversation is left
@@ -71,6 +72,7 @@ export class Conversation {
     const messages = await api.listMessages(session);
     if (this.#session !== session) return;
     for (const message of messages) this.#add(message, questionOf(message, messages));
+    this.#markLast();
     this.#next();
     this.#scrollToEnd();
     this.#hooks.onChange();
@@ -109,8 +111,65 @@ export class Conversation {
       question.remove();
       answer.element.remove();
       this.#answers.delete(answer);
+      this.#markLast();
       throw error;
     }
+  }
+
+  /** The last turn anew, with an edited question where `query` is given. What was refused leaves the old one. */
+  async regenerate(old, query = null) {
+    if (this.#live || this.#line.length) return;
+    const session = this.#session;
+    const before = old.element.previousElementSibling;
+    const question = query ?? this.#questions.get(old);
+    const shown = questionElement(question);
+    const answer = this.#answer(question);
+    old.element.after(shown, answer.element);
+    answer.show(emptyView());
+    before.hidden = old.element.hidden = true;
+    const requestId = crypto.randomUUID?.() ?? String(Math.random()).slice(2);
+    const first = (signal) => api.regenerate(session, { query, requestId }, signal);
+    try {
+      await this.#read(answer, emptyView(), asked(session, { requestId }, first), 0);
+      before.remove();
+      old.element.remove();
+      this.#answers.delete(old);
+    } catch (error) {
+      shown.remove();
+      answer.element.remove();
+      this.#answers.delete(answer);
+      before.hidden = old.element.hidden = false;
+      this.#hooks.onError(error);
+    }
+    this.#markLast();
+  }
+
+  #edit(answer) {
+    const question = answer.element.previousElementSibling;
+    if (question.querySelector("form")) return;
+    const editor = questionEditor(this.#questions.get(answer), {
+      onSend: (text) => {
+        editor.remove();
+        this.regenerate(answer, text);
+      },
+      onCancel: () => editor.remove(),
+    });
+    question.append(editor);
+    editor.querySelector("textarea").focus();
+  }
+
+  async #rate(answer, feedback) {
+    try {
+      const message = await api.rate(answer.view.messageId, feedback);
+      answer.show({ ...answer.view, feedback: message.feedback });
+    } catch (error) {
+      this.#hooks.onError(error);
+    }
+  }
+
+  #markLast() {
+    const answers = [...this.#answers];
+    for (const answer of answers) answer.last = answer === answers.at(-1);
   }
 
   /** Ends the answer being written; what is there stays. */
@@ -167,9 +226,14 @@ export class Conversation {
       onAsk: this.#hooks.onAsk,
       onRetry: () => this.#hooks.onRetry(question),
       onWhy: this.#hooks.onWhy,
+      onAnew: () => this.regenerate(answer),
+      onEdit: () => this.#edit(answer),
+      onRate: (feedback) => this.#rate(answer, feedback),
       onDequeue: () => this.#dequeue(answer),
     });
     this.#answers.add(answer);
+    this.#questions.set(answer, question);
+    this.#markLast();
     this.#thread.append(answer.element);
     return answer;
   }
@@ -251,14 +315,14 @@ function questionOf(message, messages) {
 }
 
 /** The first connection asks. Later ones continue, or ask again if the question never arrived. */
-function asked(session, request) {
+function asked(session, request, first = (signal) => api.ask(session, request, signal)) {
   let message = null;
   let tried = false;
   return async (after, signal) => {
     if (tried && !message) message = await findMessage(session, request.requestId);
     tried = true;
     if (message) return api.continueStream(session, message, after, signal);
-    return api.ask(session, request, signal);
+    return first(signal);
   };
 }
 

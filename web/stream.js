@@ -18,6 +18,7 @@
  * @property {string|null} model
  * @property {string|null} title a new title of the session
  * @property {string[]} suggestions
+ * @property {{thumb: "up"|"down", reason: string|null}|null} feedback
  */
 
 /** How a run and its message stand once nothing more comes. */
@@ -42,6 +43,7 @@ export function emptyView(messageId = null) {
     model: null,
     title: null,
     suggestions: [],
+    feedback: null,
   };
 }
 
@@ -58,11 +60,17 @@ export function viewOfMessage(message) {
   return {
     ...view,
     status: message.status ?? "complete",
-    pieces: message.content ? [{ kind: "answer", segment: 1, text: message.content }] : [],
+    pieces: [
+      ...(message.thinking ? [{ kind: "thinking", segment: 0, text: message.thinking }] : []),
+      ...(message.content ? [{ kind: "answer", segment: 1, text: message.content }] : []),
+    ],
     references: message.knowledge_references ?? [],
     error: message.error ? { code: message.error.code ?? "", text: message.error.message ?? "" } : null,
     outcome: message.outcome ?? null,
     timing: message.timing ?? null,
+    model: message.model ?? null,
+    suggestions: message.suggested_questions ?? [],
+    feedback: message.feedback ?? null,
   };
 }
 

@@ -68,6 +68,7 @@ class ScriptedServer:
         self.diffs: dict[str, Json] = {}  # by the id of the second run
         self.forks: list[Json] = []  # bodies, with the run they were asked of
         self.refuse_fork: Response | None = None
+        self.regenerated: list[Json] = []  # bodies
         self.library = Library(self._id, self.documents)
         self._count = 0
         self._changed = asyncio.Event()
@@ -140,6 +141,25 @@ class ScriptedServer:
         run = self._start(session_id, body, waits=any(not run.over for run in unfinished))
         self._wake()
         return self._stream(run, after=0)
+
+    async def regenerate(self, request: Request) -> Response:
+        """The last turn of the session leaves, and the question is answered as any other."""
+        body = await request.json()
+        session_id = request.path_params["id"]
+        *rest, question, _ = self.messages[session_id]
+        self.messages[session_id] = rest
+        self.regenerated.append(body)
+        asked = {**body, "query": body.get("query") or question["content"], "on_busy": "reject"}
+        run = self._start(session_id, asked, waits=False)
+        self._wake()
+        return self._stream(run, after=0)
+
+    async def rate(self, request: Request) -> Response:
+        message = next(
+            one for all in self.messages.values() for one in all if one["id"] == request.path_params["id"]
+        )
+        message["feedback"] = await request.json() if request.method == "POST" else None
+        return success(message)
 
     async def continue_stream(self, request: Request) -> Response:
         run = self.runs[request.query_params["message_id"]]
@@ -251,6 +271,8 @@ class ScriptedServer:
             Route("/sessions/{id}/messages", self.list_messages),
             Route("/sessions/{id}/knowledge-qa", self.ask, methods=["POST"]),
             Route("/sessions/{id}/stop", self.stop, methods=["POST"]),
+            Route("/sessions/{id}/regenerate", self.regenerate, methods=["POST"]),
+            Route("/messages/{id}/feedback", self.rate, methods=["POST", "DELETE"]),
             Route("/runs/{id}/trace", self.trace),
             Route("/runs/{id}/fork", self.fork, methods=["POST"]),
             Route("/runs/{id}/diff", self.diff),

@@ -3,7 +3,11 @@
 /** The stages, in the order of the graph. */
 export const ORDER = [
   "load_history",
+  "match_ready_answer",
+  "answer_from_faq",
+  "answer_from_cache",
   "understand_query",
+  "choose_kbs",
   "search_chunks",
   "collect_results",
   "rerank",

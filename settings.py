@@ -66,10 +66,6 @@ class Knobs(BaseModel):
     answer_cache_enabled: bool = Field(True, description="the same question again gets the same answer")
     auto_select: bool = Field(False, description="choose the knowledge bases where none is given")
     kb_match_threshold: float = Field(0.5, ge=0, le=1, description="least score of one that is chosen")
-    graph_enabled: bool = Field(False, description="of a knowledge base: names in the question are looked up")
-    grounding: Literal["off", "mark", "enforce"] = Field(
-        "mark", description="what happens to sentences that no passage bears out"
-    )
     suggestions_enabled: bool = Field(True, description="propose further questions behind an answer")
     fallback_strategy: Literal["fixed", "model"] = Field("fixed", description="who says that nothing fits")
     fallback_response: str | None = Field(None, max_length=4000, description="the fixed sentence")

@@ -139,8 +139,6 @@ class Knobs(TypedDict):
     answer_cache_enabled: bool
     auto_select: bool
     kb_match_threshold: float
-    graph_enabled: bool
-    grounding: str  # off, mark, enforce
     suggestions_enabled: bool
     fallback_strategy: str
     fallback_response: str | None

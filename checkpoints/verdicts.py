@@ -87,7 +87,7 @@ def completion(state: RagState) -> End:
 
 def _details(state: RagState) -> dict[str, Any]:
     """What a page shows beside an answer when it is loaded again."""
-    shown = {name: state.get(name) for name in ("model", "usage", "thinking", "grounding")}
+    shown = {name: state.get(name) for name in ("model", "usage", "thinking")}
     shown["knowledge_bases"] = state.get("kb_choice")
     return {name: value for name, value in shown.items() if value}
 

@@ -69,8 +69,11 @@ async def _answered_before(understood: Understood, state: RagState, context: Con
 async def understand(
     asked: Asked, history: Sequence[Turn], context: Context
 ) -> tuple[Understood, list[ModelCall], list[StageWarning]]:
-    """By the model that is set for it, then by the chat model, then unchanged; by rules where none is set."""
-    if context.understand is None or not asked["enable_rewrite"]:
+    """By the model that is set for it, then by the chat model, then unchanged.
+
+    By rules where none is set, and where small talk is all that was said: of that rules are surer.
+    """
+    if context.understand is None or not asked["enable_rewrite"] or small_talk(asked["query"]):
         return understand_by_rules(asked["query"], history, rewrite=asked["enable_rewrite"]), [], []
     languages = foreign(spoken(await context.catalogue.languages(asked["kb_ids"])), asked["query"])
     understood, calls, told = await _remembered(asked, history, languages, context)

@@ -30,7 +30,8 @@ def running(folder: Path, **settings: Any) -> Generator[str]:
     """A server over `folder` for the block; gives its address. It makes every answer anew by default."""
     with closing(bind("127.0.0.1", 0)) as sock:
         url = url_of("127.0.0.1", sock.getsockname()[1])
-        app = create_app(load_settings(data=folder, **{"answer_cache_enabled": False, **settings}), url=url)
+        anew: dict[str, Any] = {"answer_cache_enabled": False, **settings}
+        app = create_app(load_settings(data=folder, **anew), url=url)
         with serving_in_thread(app, sock):
             yield url
 

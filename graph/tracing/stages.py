@@ -102,7 +102,8 @@ PARTS: Mapping[str, Part] = {
     ),
     "finalize": Part(
         reads=(
-            *("request", "rewritten_query", "answer_scope", "ready_answer", "uses_history", "warnings"),
+            *("request", "history", "rewritten_query", "answer_scope", "ready_answer", "uses_history"),
+            "warnings",
             *("answer", "fell_back", "selected", "declined"),
         ),
         writes=("outcome",),

@@ -67,13 +67,17 @@ async def remember(state: RagState, context: Context) -> None:
         return
     if await answer_scope(asked, context) != scope:
         return  # something was changed while this was answered
-    question = state.get("rewritten_query") or asked["query"]
-    remembered = RememberedAnswer(question=question, answer=answer, hits=hits)
-    context.answers.put(scope, question_key(question, context.tokens), remembered)
+    # Without a conversation it is looked up as it was typed, else as it was understood.
+    typed = [] if state.get("history") else [asked["query"]]
+    for question in dict.fromkeys([*typed, state.get("rewritten_query") or asked["query"]]):
+        remembered = RememberedAnswer(question=question, answer=answer, hits=hits)
+        context.answers.put(scope, question_key(question, context.tokens), remembered)
 
 
 def worth_keeping(state: RagState, hits: Sequence[Hit]) -> bool:
     """What leaned on the conversation, was cut short or had little to stand on is not given again."""
     alone = not state.get("uses_history") and "ready_answer" not in state
-    whole = not state.get("declined") and not state.get("fell_back") and not state.get("warnings")
+    # A question that no model could rewrite was searched as it stands: that is no worse.
+    lacking = [one for one in state.get("warnings", []) if one["stage"] != "understand_query"]
+    whole = not state.get("declined") and not state.get("fell_back") and not lacking
     return alone and whole and max((hit["score"] for hit in hits), default=0.0) >= LEAST_SCORE

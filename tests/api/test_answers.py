@@ -40,7 +40,6 @@ def settings(model: Served) -> dict[str, Any]:
         "chat_output_price": 8,
         "enable_rewrite": False,
         "suggestions_enabled": False,
-        "grounding": "off",
     }
 
 

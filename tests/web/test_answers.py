@@ -37,9 +37,8 @@ def test_an_answer_is_rated_with_a_reason_and_the_rating_taken_back(
     page.find(".reason").send_keys("答非所问 <b>off</b>", Keys.ENTER)
     page.until(lambda: page.all(".thumb[data-thumb=down][aria-pressed=true]"), "it is rated")
     (message,) = [one for all in server.messages.values() for one in all if one["role"] == "assistant"]
-    page.until(
-        lambda: (message["feedback"] or {}).get("reason") == "答非所问 <b>off</b>", "the reason is stored"
-    )
+    stored = {"thumb": "down", "reason": "答非所问 <b>off</b>"}
+    page.until(lambda: message["feedback"] == stored, "the reason is stored")
     page.reload()
     page.until(lambda: page.all(".thumb[data-thumb=down][aria-pressed=true]"), "it is rated still")
     page.click(".thumb[data-thumb=down]")

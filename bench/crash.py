@@ -24,6 +24,7 @@ from typing import Any
 
 import httpx
 from langchain_core.runnables import RunnableConfig
+from process import ALONE
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -173,14 +174,18 @@ class Server:
         self._process: asyncio.subprocess.Process | None = None
         self._spare: asyncio.subprocess.Process | None = None
         self._ready: asyncio.Task[None] | None = None
-        self._environment = os.environ | {
-            "HEADRACE_CHAT_BASE_URL": f"{models}/v1",
-            "HEADRACE_CHAT_MODEL": "stub",
-            "HEADRACE_EMBEDDING_BASE_URL": f"{models}/v1",
-            "HEADRACE_EMBEDDING_MODEL": "stub",
-            "HEADRACE_ENABLE_REWRITE": "false",
-            "HEADRACE_RETENTION_DAYS": str(RETENTION_DAYS),
-        }
+        self._environment = (
+            os.environ
+            | ALONE
+            | {
+                "HEADRACE_CHAT_BASE_URL": f"{models}/v1",
+                "HEADRACE_CHAT_MODEL": "stub",
+                "HEADRACE_EMBEDDING_BASE_URL": f"{models}/v1",
+                "HEADRACE_EMBEDDING_MODEL": "stub",
+                "HEADRACE_ENABLE_REWRITE": "false",
+                "HEADRACE_RETENTION_DAYS": str(RETENTION_DAYS),
+            }
+        )
 
     async def start(self) -> None:
         self._process, self._spare = self._spare or await self._import(), None

@@ -17,6 +17,8 @@ from starlette.applications import Starlette
 from headrace.serving import Serving, bind, url_of
 
 API = "/api/v1"
+# Every answer is made, and no model is asked for anything beside it.
+ALONE = {"HEADRACE_ANSWER_CACHE_ENABLED": "false", "HEADRACE_SUGGESTIONS_ENABLED": "false"}
 START_LIMIT_S = 120.0
 STOP_LIMIT_S = 30.0
 
@@ -62,7 +64,7 @@ async def a_server(folder: Path, environment: Mapping[str, str]) -> AsyncGenerat
             *(sys.executable, "-m", "headrace.cli", "--data", folder, "serve", "--port", "0"),
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
-            env={**os.environ, **environment},
+            env={**os.environ, **ALONE, **environment},
         )
     try:
         url = await asyncio.wait_for(_address(process), START_LIMIT_S)

@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import json
 import math
+import os
 import shutil
 import signal
 import socket
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 import httpx
+from process import ALONE
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 PROGRAM = Path(sys.executable).with_name("headrace")
@@ -94,7 +96,8 @@ def server(folder: Path) -> Generator[tuple[int, httpx.Client, float]]:
     # trust_env: a proxy that is set for the internet does not know this machine's loopback.
     with log_file.open("wb") as log, httpx.Client(base_url=address, trust_env=False) as client:
         began = time.perf_counter()
-        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        environment = {**os.environ, **ALONE}
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
         try:
             wait_until_ready(process, client, log_file)
             yield process.pid, client, since(began)

@@ -47,10 +47,15 @@ async def remembered_answer(question: str, scope: str | None, context: Context) 
     found = context.answers.find(scope, question_key(question, context.tokens))
     if found is None or difference(question, found.question, context.tokens):
         return None
-    [kept] = await context.passages.keep([found.answer])
+    texts = await context.passages.read(found.hits)
+    if None in texts:
+        return None  # with the run that had kept it
+    own = [text for text, hit in zip(texts, found.hits, strict=True) if text and "passage" in hit]
+    # Kept by this run too: it lasts when the other one is deleted.
+    kept = await context.passages.keep([found.answer, *own])
     return ReadyAnswer(
         source="cached",
-        passage=kept,
+        passage=kept[0],
         hits=list(found.hits),
         score=1.0,
         question=found.question[:QUESTION_LENGTH],

@@ -157,6 +157,20 @@ def test_the_same_question_again_is_the_same_answer_told_as_a_stream(
     assert data(client.get(f"{API}/sessions/{session}/messages"))[-1]["content"] == answer_of(first)
 
 
+def test_an_answer_that_was_given_again_lasts_when_the_first_conversation_is_deleted(
+    client: httpx.Client, kb: str
+) -> None:
+    first, second = a_session(client, kb), a_session(client, kb)
+    ask(client, first, QUESTION)
+    assert ask(client, second, QUESTION)[-1]["data"]["outcome"] == "cached"
+    before = data(client.get(f"{API}/sessions/{second}/messages"))
+    assert all(one["content"] for one in before[-1]["knowledge_references"])
+    client.delete(f"{API}/sessions/{first}").raise_for_status()
+    assert data(client.get(f"{API}/sessions/{second}/messages")) == before
+    third = ask(client, a_session(client, kb), QUESTION)
+    assert all(one["content"] for one in third[1]["knowledge_references"])
+
+
 def test_another_number_the_opposite_or_another_word_is_answered_anew(client: httpx.Client, kb: str) -> None:
     for query in (
         QUESTION,

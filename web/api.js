@@ -85,6 +85,8 @@ export const createSession = (kbIds) =>
 export const getSession = (session) => data(`/sessions/${id(session)}`);
 export const renameSession = (session, title) =>
   data(`/sessions/${id(session)}`, { method: "PUT", body: { title } });
+export const pinSession = (session, pinned) =>
+  data(`/sessions/${id(session)}/pin`, { method: "PUT", body: { pinned } });
 export const deleteSession = (session) => json(`/sessions/${id(session)}`, { method: "DELETE" });
 export const listMessages = (session) => all(`/sessions/${id(session)}/messages`);
 
@@ -92,13 +94,14 @@ export const listMessages = (session) => all(`/sessions/${id(session)}/messages`
  * Asks, and gives the event stream of the answer. The same `requestId` never asks twice.
  * `onBusy`: what to do while another answer is written: "reject", "queue" or "stop".
  */
-export const ask = (session, { query, kbIds, tagIds, requestId, onBusy }, signal) =>
+export const ask = (session, { query, kbIds, tagIds, auto, requestId, onBusy }, signal) =>
   events(`/sessions/${id(session)}/knowledge-qa`, {
     method: "POST",
     body: {
       query,
       knowledge_base_ids: kbIds,
       ...(tagIds.length && { tag_ids: tagIds }),
+      ...(auto && { settings: { auto_select: true } }),
       request_id: requestId,
       on_busy: onBusy,
     },

@@ -205,7 +205,7 @@ async function put(text, onBusy) {
   composer.text = "";
   $("#welcome").hidden = true;
   try {
-    await conversation.ask(await openedSession(), text, { kbIds: scope.ids, tagIds: scope.tagIds }, onBusy);
+    await conversation.ask(await openedSession(), text, { kbIds: scope.ids, tagIds: scope.tagIds, auto: scope.auto }, onBusy);
   } catch (error) {
     if (!composer.text) composer.text = text;
     if (error.code === "session_busy") await showBusy();

@@ -23,6 +23,7 @@ const ICONS = {
   close: "M6 6l12 12M18 6L6 18",
   more: "M9 6l6 6-6 6",
   tag: "M4 4h8l8 8-8 8-8-8zM8 8h.01",
+  pin: "M9 4h6l-1 6 4 4H6l4-4-1-6zM12 14v6",
 };
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -6,6 +6,7 @@ import { count, t } from "./i18n.js";
 import { TagChoice } from "./tag-choice.js";
 
 const KEY = "headrace.scope";
+const AUTO_KEY = "headrace.scope.auto";
 
 /** The ids to tick: what the conversation or an earlier visit chose, as far as it still exists; else all. */
 export function chosenOf(kbs, ...choices) {
@@ -23,6 +24,7 @@ export class Scope {
   #list;
   #kbs = [];
   #chosen = new Set();
+  #auto = storedAuto(); // the server chooses by the question
   #tags = new TagChoice(() => this.draw());
 
   constructor(details) {
@@ -44,12 +46,17 @@ export class Scope {
     }
   }
 
+  /** What is ticked; nothing where the server chooses. */
   get ids() {
-    return [...this.#chosen];
+    return this.auto ? [] : [...this.#chosen];
+  }
+
+  get auto() {
+    return this.#auto && this.#kbs.length > 1;
   }
 
   get tagIds() {
-    return this.#tags.ids;
+    return this.auto ? [] : this.#tags.ids;
   }
 
   get kbs() {
@@ -74,18 +81,20 @@ export class Scope {
   choose(ids) {
     this.#tags.choose([]);
     if (!ids?.length) return;
-    this.#chosen = new Set(chosenOf(this.#kbs, ids, this.ids));
+    this.#chosen = new Set(chosenOf(this.#kbs, ids, [...this.#chosen]));
     this.draw();
   }
 
   draw() {
     const chosen = this.#kbs.filter((kb) => this.#chosen.has(kb.id));
-    this.#summary.textContent = [summaryOf(chosen), this.tagIds.length ? count("scope.tags", this.tagIds.length) : ""].filter(Boolean).join(" · ");
-    this.#details.classList.toggle("none", !chosen.length);
+    const named = this.auto ? t("scope.auto") : summaryOf(chosen);
+    this.#summary.textContent = [named, this.tagIds.length ? count("scope.tags", this.tagIds.length) : ""].filter(Boolean).join(" · ");
+    this.#details.classList.toggle("none", !this.auto && !chosen.length);
     this.#tags.draw();
     const focused = this.#list.contains(document.activeElement) ? document.activeElement.value : null;
     this.#list.replaceChildren(
       h("p", { class: "hint" }, t(this.#hint())),
+      ...(this.#kbs.length > 1 ? [this.#autoOption()] : []),
       ...this.#kbs.map((kb) => this.#option(kb)),
     );
     if (focused) this.#list.querySelector(`[value="${CSS.escape(focused)}"]`)?.focus();
@@ -93,20 +102,29 @@ export class Scope {
 
   #hint() {
     if (!this.#kbs.length) return "scope.empty";
+    if (this.auto) return "scope.auto.hint";
     return this.#chosen.size ? "scope.hint" : "scope.plain";
   }
 
+  #autoOption() {
+    const box = h("input", { type: "checkbox", class: "auto", value: "auto" });
+    box.checked = this.#auto;
+    return h("label", {}, box, h("span", {}, t("scope.auto")));
+  }
+
   #option(kb) {
-    const box = h("input", { type: "checkbox", value: kb.id });
+    const box = h("input", { type: "checkbox", value: kb.id, disabled: this.auto });
     box.checked = this.#chosen.has(kb.id);
     return h("label", {}, box, foreign("span", {}, kb.name), kb.kind === "faq" ? h("span", { class: "chip" }, t("scope.faq")) : null);
   }
 
   #tick(box) {
-    if (box.checked) this.#chosen.add(box.value);
+    if (box.classList.contains("auto")) this.#auto = box.checked;
+    else if (box.checked) this.#chosen.add(box.value);
     else this.#chosen.delete(box.value);
     try {
-      localStorage.setItem(KEY, JSON.stringify(this.ids));
+      localStorage.setItem(KEY, JSON.stringify([...this.#chosen]));
+      localStorage.setItem(AUTO_KEY, String(this.#auto));
     } catch {
       // Storage can be switched off; the choice then lasts until the page is closed.
     }
@@ -122,6 +140,14 @@ export class Scope {
 
 function summaryOf(kbs) {
   return kbs.length === 1 ? kbs[0].name : t(kbs.length ? "scope.many" : "scope.none", { n: kbs.length });
+}
+
+function storedAuto() {
+  try {
+    return localStorage.getItem(AUTO_KEY) === "true";
+  } catch {
+    return false;
+  }
 }
 
 function stored() {

@@ -78,13 +78,25 @@ export class SessionList {
       },
       title,
     );
-    const row = h("li", { class: "session", data: { session: session.id } }, open);
+    const row = h("li", { class: "session", data: { session: session.id, pinned: String(Boolean(session.pinned)) } }, open);
+    const pin = iconButton("pin", t(session.pinned ? "sessions.unpin" : "sessions.pin", { title }), () => this.#pin(session));
+    pin.setAttribute("aria-pressed", String(Boolean(session.pinned)));
+    pin.dataset.key = `pin-${session.id}`;
     const rename = iconButton("pencil", t("sessions.rename", { title }), () => this.#edit(row, session));
     const remove = iconButton("trash", t("sessions.delete", { title }), () => this.#delete(session, title));
     rename.dataset.key = `rename-${session.id}`;
     remove.dataset.key = `delete-${session.id}`;
-    row.append(rename, remove);
+    row.append(pin, rename, remove);
     return row;
+  }
+
+  async #pin(session) {
+    try {
+      await api.pinSession(session.id, !session.pinned);
+    } catch (error) {
+      return this.#hooks.onError(error);
+    }
+    await this.refresh();
   }
 
   #edit(row, session) {

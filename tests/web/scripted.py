@@ -103,7 +103,8 @@ class ScriptedServer:
         return success(self.info)
 
     async def list_sessions(self, request: Request) -> Response:
-        return listing(list(reversed(self.sessions.values())), request)
+        newest = list(reversed(self.sessions.values()))
+        return listing(sorted(newest, key=lambda one: not one.get("pinned")), request)
 
     async def create_session(self, request: Request) -> Response:
         body = await request.json()
@@ -153,6 +154,11 @@ class ScriptedServer:
         run = self._start(session_id, asked, waits=False)
         self._wake()
         return self._stream(run, after=0)
+
+    async def pin(self, request: Request) -> Response:
+        session = self.sessions[request.path_params["id"]]
+        session["pinned"] = (await request.json())["pinned"]
+        return success(session)
 
     async def rate(self, request: Request) -> Response:
         message = next(
@@ -271,6 +277,7 @@ class ScriptedServer:
             Route("/sessions/{id}/messages", self.list_messages),
             Route("/sessions/{id}/knowledge-qa", self.ask, methods=["POST"]),
             Route("/sessions/{id}/stop", self.stop, methods=["POST"]),
+            Route("/sessions/{id}/pin", self.pin, methods=["PUT"]),
             Route("/sessions/{id}/regenerate", self.regenerate, methods=["POST"]),
             Route("/messages/{id}/feedback", self.rate, methods=["POST", "DELETE"]),
             Route("/runs/{id}/trace", self.trace),

@@ -1,4 +1,4 @@
-"""What can be done with an answer on the page: rated, given anew, its question edited."""
+"""What can be done with answers and conversations on the page; knowledge bases chosen by the question."""
 
 from typing import Any
 
@@ -97,3 +97,44 @@ def test_an_answer_that_was_there_already_says_so(
     page.ask(EN)
     page.until_answered()
     assert words in page.text(".answer .verdict")
+
+
+@LANGUAGES
+def test_a_pinned_conversation_stays_at_the_top(
+    server: ScriptedServer, open_page: OpenPage, language: str
+) -> None:
+    page = answered(server, open_page, language)
+    page.click("#new")
+    page.ask(EN)
+    page.until_answered()
+    page.until(lambda: len(page.all(".session")) == 2, "both are listed")
+    page.click(".session:last-child [data-key^=pin]")
+    page.until(lambda: page.all(".session:first-child[data-pinned=true]"), "it is at the top")
+    page.click(".session:first-child [data-key^=pin]")
+    page.until(lambda: not page.all(".session[data-pinned=true]"), "it is pinned no longer")
+    assert page.complaints() == []
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("en-US", "Choose by the question"), ("zh-CN", "按问题自动选择")]
+)
+def test_knowledge_bases_may_be_chosen_by_the_question(
+    server: ScriptedServer, open_page: OpenPage, language: str, words: str
+) -> None:
+    for name in ("手册", "Pumps"):
+        server.add_kb(name)
+    server.answers[EN] = told("62")
+    page = open_page(server.url, language=language)
+    page.click("#scope summary")
+    page.click("#scope .auto")
+    page.until_text("#scope summary", words)
+    page.ask(EN)
+    page.until_answered()
+    asked = server.questions[0]
+    assert (asked["knowledge_base_ids"], asked["settings"]) == ([], {"auto_select": True})
+    page.reload()
+    page.until_text("#scope summary", words)
+    page.click("#scope summary")
+    page.click("#scope .auto")
+    page.until(lambda: words not in page.text("#scope summary"), "what is ticked counts again")
+    assert page.complaints() == []

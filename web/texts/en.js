@@ -64,6 +64,10 @@ export const en = {
   "step.chosen": "chosen: {names}",
   "ask.edit": "Edit the question",
   "ask.edit.send": "Ask this instead",
+  "scope.auto": "Choose by the question",
+  "scope.auto.hint": "The knowledge bases that lie nearest to each question are searched.",
+  "sessions.pin": "Keep “{title}” at the top",
+  "sessions.unpin": "Keep “{title}” at the top no longer",
   "answer.suggestions": "You could ask next",
   "answer.written": "Answer complete.",
 

@@ -64,6 +64,10 @@ export const zh = {
   "step.chosen": "已选：{names}",
   "ask.edit": "修改问题",
   "ask.edit.send": "改问这个",
+  "scope.auto": "按问题自动选择",
+  "scope.auto.hint": "每个问题搜索与它最相近的资料库。",
+  "sessions.pin": "置顶“{title}”",
+  "sessions.unpin": "取消置顶“{title}”",
   "answer.suggestions": "接下来可以问",
   "answer.written": "回答完成。",
 

@@ -4,7 +4,7 @@ from langgraph.runtime import Runtime
 
 from ..context import Context
 from ..state import RagState, Update
-from .choosing import choice
+from .searching.choosing import choice
 from .stage import stage
 
 

@@ -4,12 +4,12 @@ import asyncio
 import math
 from collections.abc import Sequence
 
-from ..context import Context, KnowledgeBase, store_of
-from ..errors import HeadraceError
-from ..state import KbChoice, RagState, StageWarning
-from ..text.kb_choice import SCALES, Nearest, chosen
-from ..text.language import language_of
-from .reporting.warn import warn
+from ...context import Context, KnowledgeBase, store_of
+from ...errors import HeadraceError
+from ...state import KbChoice, RagState, StageWarning
+from ...text.kb_choice import SCALES, Nearest, chosen
+from ...text.language import language_of
+from ..reporting.warn import warn
 
 
 async def choice(state: RagState, context: Context) -> tuple[list[KbChoice], list[StageWarning]]:

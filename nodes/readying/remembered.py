@@ -35,8 +35,10 @@ async def answer_scope(asked: Asked, context: Context) -> str | None:
 def _scope(asked: Asked, kbs: Sequence[KnowledgeBase], context: Context) -> str:
     shared = {name: value for name, value in asked.items() if name not in _OWN}
     versions = sorted((kb.id, kb.version, sorted(kb.settings.items())) for kb in kbs)
-    models = [context.chat.name, context.understand.name if context.understand else ""]
-    models += [context.embedder.model, context.reranker.name if context.reranker else ""]
+    # Not the name of the chat model, which may be found out with its first answer: the request has the one
+    # that was asked for, and who is behind it changes only with a restart, which forgets everything.
+    models = [str(context.chat.generates), context.embedder.model]
+    models.append(context.reranker.name if context.reranker else "")
     return text_hash(json.dumps([shared, versions, models], ensure_ascii=False, sort_keys=True, default=str))
 
 

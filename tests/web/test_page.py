@@ -377,7 +377,7 @@ def test_conversations_are_listed_opened_renamed_and_deleted(
     page.click(".session:last-child .session-link")
     page.until_text(".answer .body", f"to {EN}")
     page.hover(".session:last-child")
-    page.click(".session:last-child .icon-button")
+    page.click(".session:last-child [data-key^=rename]")
     page.find(".session input").send_keys(Keys.CONTROL, "a", Keys.NULL, "渠 Canal", Keys.ENTER)
     page.until(lambda: page.texts(".session-link") == [ZH, "渠 Canal"], "it has its new name")
     page.until_text("#title", "渠 Canal")

@@ -83,7 +83,9 @@ async def remember(state: RagState, context: Context) -> None:
 
 def worth_keeping(state: RagState, hits: Sequence[Hit]) -> bool:
     """What leaned on the conversation, was cut short or had little to stand on is not given again."""
-    alone = not state.get("uses_history") and "ready_answer" not in state
+    # A small model says that a first question leans on what was said before.
+    leaned = bool(state.get("history")) and state.get("uses_history", False)
+    alone = not leaned and "ready_answer" not in state
     # A question that no model could rewrite was searched as it stands: that is no worse.
     lacking = [one for one in state.get("warnings", []) if one["stage"] != "understand_query"]
     whole = not state.get("declined") and not state.get("fell_back") and not lacking
